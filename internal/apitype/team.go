@@ -1,0 +1,46 @@
+package apitype
+
+import "time"
+
+// TeamRef names a team.
+type TeamRef struct {
+	ID   string `json:"id" doc:"Team id, a UUID."`
+	Name string `json:"name"`
+}
+
+// Team is a team as its members see it.
+type Team struct {
+	ID          string    `json:"id" doc:"Team id, a UUID."`
+	Name        string    `json:"name"`
+	Description string    `json:"description"`
+	Plan        string    `json:"plan" enum:"free,hobby,pro"`
+	IsPersonal  bool      `json:"is_personal"`
+	MaxMembers  *int      `json:"max_members,omitempty" doc:"Seats paid for; absent on a plan without seats."`
+	Role        string    `json:"role" enum:"admin,member,viewer" doc:"The caller's role in the team."`
+	CreatedAt   time.Time `json:"created_at"`
+}
+
+// UserInfo is who the session belongs to, and their teams, the personal one first.
+type UserInfo struct {
+	UserID       string  `json:"user_id"`
+	Email        string  `json:"email"`
+	PersonalTeam TeamRef `json:"personal_team"`
+	Teams        []Team  `json:"teams" nullable:"false"`
+}
+
+// Member is one member of a team.
+type Member struct {
+	ID     string `json:"id"`
+	UserID string `json:"user_id"`
+	Email  string `json:"email"`
+	Role   string `json:"role" enum:"admin,member,viewer"`
+}
+
+// Config is what the page must know before it can call anything.
+type Config struct {
+	APIBase      string `json:"api_base"`
+	AuthURL      string `json:"auth_url"`
+	PodHost      string `json:"pod_host"`
+	SupportEmail string `json:"support_email"`
+	SalesEmail   string `json:"sales_email"`
+}

@@ -1,0 +1,36 @@
+package apitype
+
+import "time"
+
+// Balance is a team's wallet at this instant.
+type Balance struct {
+	Balance         Decimal    `json:"balance" doc:"USD, exact to the microsecond it was read."`
+	SpendingPerHour Decimal    `json:"spending_per_hour" doc:"USD."`
+	LastUpdated     time.Time  `json:"last_updated"`
+	HoursRemaining  *Decimal   `json:"hours_remaining,omitempty" doc:"At the present spending; null without any."`
+	DepletesAt      *time.Time `json:"depletes_at,omitempty"`
+	MonthSpent      *Decimal   `json:"month_spent,omitempty" doc:"USD of this UTC month, charges less refunds."`
+	MonthLimit      *Decimal   `json:"month_limit,omitempty" doc:"USD."`
+}
+
+// Transaction is one line of the wallet's history.
+type Transaction struct {
+	ID              string    `json:"id"`
+	CreatedAt       time.Time `json:"created_at"`
+	TransactionType string    `json:"transaction_type" enum:"credit,charge,refund,debit"`
+	ResourceType    *string   `json:"resource_type" doc:"pod-runtime or volume-storage; null for money in and out."`
+	ResourceID      *string   `json:"resource_id"`
+	Amount          Decimal   `json:"amount" doc:"USD, signed."`
+	Description     string    `json:"description"`
+	ReferenceID     *string   `json:"reference_id"`
+}
+
+// CreditCheckout asks to add money.
+type CreditCheckout struct {
+	Amount Decimal `json:"amount" doc:"USD, 0.01 to 10000, at most 2 decimals."`
+}
+
+// Checkout says where to pay.
+type Checkout struct {
+	CheckoutURL string `json:"checkout_url"`
+}
