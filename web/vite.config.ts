@@ -1,0 +1,39 @@
+import tailwind from '@tailwindcss/vite'
+import react from '@vitejs/plugin-react'
+import { defineConfig } from 'vitest/config'
+import { bootScript } from './vite-boot.ts'
+
+// The API server of `npm run dev`: a running `bin/homeport serve`.
+const server = process.env['HOMEPORT_DEV_SERVER'] ?? 'http://127.0.0.1:8080'
+const proxied = ['/api', '/auth/v1', '/config.json', '/dev', '/test-checkout']
+
+export default defineConfig({
+  plugins: [react(), tailwind(), bootScript()],
+  resolve: { tsconfigPaths: true },
+  server: { proxy: Object.fromEntries(proxied.map((path) => [path, server])) },
+  build: {
+    target: 'es2022',
+    manifest: true,
+    cssMinify: 'lightningcss',
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    rolldownOptions: {
+      output: {
+        codeSplitting: {
+          groups: [
+            { name: 'react', test: /node_modules\/(react|react-dom|scheduler)\// },
+            { name: 'tanstack', test: /node_modules\/@tanstack\// },
+          ],
+        },
+      },
+    },
+  },
+  test: {
+    environment: 'jsdom',
+    globals: false,
+    setupFiles: ['src/testing/setup.ts'],
+    include: ['src/**/*.test.{ts,tsx}'],
+    pool: 'threads',
+    maxWorkers: 2,
+  },
+})
