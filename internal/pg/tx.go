@@ -1,0 +1,66 @@
+package pg
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+const (
+	txAttempts  = 6
+	txBaseDelay = 5 * time.Millisecond
+)
+
+// InTx runs fn in a transaction and commits when fn returns nil. After a
+// serialization failure or a deadlock it runs fn again, up to five times with
+// growing pauses, so fn must have no effect outside tx. The error is fn's own,
+// unchanged, or that of begin or commit.
+func InTx(ctx context.Context, pool *pgxpool.Pool, fn func(tx pgx.Tx) error) error {
+	var backend uint32
+	run := func(tx pgx.Tx) error {
+		backend = tx.Conn().PgConn().PID()
+		return fn(tx)
+	}
+	for attempt := 1; ; attempt++ {
+		err := pgx.BeginFunc(ctx, pool, run)
+		if err == nil || attempt == txAttempts || !retryable(err) {
+			return err
+		}
+		if err := sleep(ctx, txDelay(attempt, backend)); err != nil {
+			return err
+		}
+	}
+}
+
+// retryable says whether the database rolled back only because of who else was
+// running.
+func retryable(err error) bool {
+	const serializationFailure, deadlockDetected = "40001", "40P01"
+	var pe *pgconn.PgError
+	return errors.As(err, &pe) && (pe.Code == serializationFailure || pe.Code == deadlockDetected)
+}
+
+// txDelay doubles with each attempt, between half and the whole of its range.
+// The server process's number spreads it: two transactions that collided never
+// share one.
+func txDelay(attempt int, backend uint32) time.Duration {
+	span := txBaseDelay << (attempt - 1)
+	spread := (backend*2654435761 + uint32(attempt)*40503) % 1024
+	return span/2 + span/2*time.Duration(spread)/1024
+}
+
+// sleep waits for d, or returns the context's error when that ends first.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
