@@ -99,6 +99,8 @@ type Capabilities struct {
 	MaxName     int           // longest machine name
 	AutoDelete  bool          // the cloud can end a machine by itself at a deadline
 	BootTimeout time.Duration // launch to agent's hello, at most
+	AppearsIn   time.Duration // how long after a lost answer a machine may still appear; 0 = the caller's default
+	Notice      string        // what users of its pods must know; shown at log-in
 }
 
 // An Adapter speaks to one account at one cloud. All methods are safe for
