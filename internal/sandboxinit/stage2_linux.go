@@ -15,7 +15,7 @@ import (
 // while the pod lives. The context ends when the pod must end because its
 // folder on the host is gone; the process itself ends soon after. Signals
 // from within the pod end nothing. Reaping orphans is run's business.
-func Stage2(run func(ctx context.Context, pod Pod) error) error {
+func Stage2(ctx context.Context, run func(ctx context.Context, pod Pod) error) error {
 	out := os.NewFile(fdReport, "report")
 	unix.CloseOnExec(fdReport)
 	p, err := readPlan(os.Stdin)
@@ -38,7 +38,7 @@ func Stage2(run func(ctx context.Context, pod Pod) error) error {
 		return nil
 	}
 	deafen()
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	watch(ctx, stop, runDir)
 	return run(ctx, pod)

@@ -13,7 +13,7 @@ var errLinux = errors.New("sandbox pods need Linux")
 func Stage1() error { return errLinux }
 
 // Stage2 needs Linux.
-func Stage2(func(ctx context.Context, pod Pod) error) error { return errLinux }
+func Stage2(context.Context, func(ctx context.Context, pod Pod) error) error { return errLinux }
 
 // AsUser runs start as it is.
 func AsUser(start func() error) error { return start() }
