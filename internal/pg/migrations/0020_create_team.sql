@@ -9,7 +9,6 @@ create table team (
   state text not null check (state in ('inactive', 'active', 'deleted')),
   personal_of uuid unique,
   max_members integer check (max_members between 1 and 100),
-  spend_limit_usd_micro bigint check (spend_limit_usd_micro >= 0),
   subscription_id text unique check (subscription_id <> ''),
   subscriber_id uuid,
   grace_until timestamptz,
