@@ -43,6 +43,17 @@ func (s Scope) IsPersonal() bool { return s.personal }
 // IsAdmin says whether the person is an admin of the team.
 func (s Scope) IsAdmin() bool { return s.role == Admin }
 
+// Require returns the scope for an act that needs a right: a method that writes
+// asks for what it needs itself, whatever the edge asked for. The fault is
+// ErrForbidden.
+func (s Scope) Require(need Right) (Scope, error) {
+	if !s.role.allows(need) {
+		return Scope{}, ErrForbidden
+	}
+	s.need = need
+	return s, nil
+}
+
 const sqlFindMembership = `
 select m.role, t.plan, t.personal_of is not null as personal
 from membership m join team t on t.id = m.team_id
