@@ -6,6 +6,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"homeport.dev/homeport/internal/fault"
@@ -25,6 +26,9 @@ var (
 	ErrFunds = fault.New(fault.Unavailable, "upstream_funds", "This cloud is not available at the moment.")
 	// ErrRateLimited occurs on a 429; RetryAfter is set when the cloud said so.
 	ErrRateLimited = fault.New(fault.Unavailable, "upstream_rate_limited", "This cloud is busy. Please try again.")
+	// ErrPortTaken occurs when Launch.SSHPort is in use at the cloud: no machine
+	// was made, and another port may do. Its chain holds ErrRefused.
+	ErrPortTaken = fault.New(fault.Unavailable, "upstream_port_taken", "The port of this pod is taken.")
 	// ErrNotYet occurs when a machine cannot be terminated in its present state; try again.
 	ErrNotYet = fault.New(fault.Unavailable, "upstream_not_yet", "The cloud is still setting this machine up.")
 	// ErrUnsupported occurs when this host cannot run the adapter's machines; the detail says why and what to do.
@@ -103,6 +107,17 @@ type Capabilities struct {
 	Notice      string        // what users of its pods must know; shown at log-in
 }
 
+// NoMachine says whether an error of Launch means that no machine was made and
+// none will appear.
+func NoMachine(err error) bool {
+	for _, sure := range []error{ErrNoCapacity, ErrPriceMoved, ErrRefused, ErrFunds, ErrRateLimited, ErrPortTaken, ErrUnsupported} {
+		if errors.Is(err, sure) {
+			return true
+		}
+	}
+	return false
+}
+
 // An Adapter speaks to one account at one cloud. All methods are safe for
 // concurrent use and honour their context.
 type Adapter interface {
@@ -111,7 +126,7 @@ type Adapter interface {
 	// and is not believed at once.
 	Offers(ctx context.Context) ([]Offer, error)
 	// Launch asks for a machine. ErrNoCapacity, ErrPriceMoved, ErrRefused,
-	// ErrFunds, ErrRateLimited and ErrUnsupported mean that none was made;
+	// ErrFunds, ErrRateLimited, ErrPortTaken and ErrUnsupported mean that none was made;
 	// after any other error one may exist or appear later, under Name.
 	Launch(ctx context.Context, l Launch) (Machine, error)
 	// Find lists the machines whose name begins with prefix, ended ones only if
@@ -122,3 +137,6 @@ type Adapter interface {
 	// to try again.
 	Terminate(ctx context.Context, ref string) error
 }
+
+// Alive reports whether a machine in this state is, or may become, usable.
+func (s State) Alive() bool { return s == Building || s == Running }
