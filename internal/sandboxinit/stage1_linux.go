@@ -88,6 +88,7 @@ func spawn(p plan, files []*os.File, groups []string) error {
 		return fmt.Errorf("pipe: %w", err)
 	}
 	cmd := exec.Command("."+AgentPath, "stage2")
+	cmd.Args[0] = "homeport-agent" // what ps shows in the pod
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, os.Stdout, os.Stderr
 	cmd.ExtraFiles = append([]*os.File{up}, files...)

@@ -58,16 +58,8 @@ func enter(p plan) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
 	}
-	root, err := os.Getwd()
-	if err != nil {
-		return fmt.Errorf("find the new root: %w", err)
-	}
-	// Mounts that came from another user namespace are locked: bind the tree onto itself.
-	if err := unix.Mount(".", ".", "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
-		return fmt.Errorf("bind the new root: %w", err)
-	}
-	if err := os.Chdir(root); err != nil {
-		return fmt.Errorf("enter the new root: %w", err)
+	if err := rebind(); err != nil {
+		return err
 	}
 	if err := devices(p); err != nil {
 		return err
@@ -94,6 +86,24 @@ func enter(p plan) error {
 		return err
 	}
 	return loopback()
+}
+
+// rebind binds the new root onto itself and enters that mount: mounts that came
+// from another user namespace are locked and cannot become the root. It works
+// on open files because the pod's root may not search the host's folders.
+func rebind() error {
+	fd, err := unix.OpenTree(unix.AT_FDCWD, ".", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+	if err != nil {
+		return fmt.Errorf("copy the new root: %w", err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	if err := unix.MoveMount(fd, "", unix.AT_FDCWD, ".", unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return fmt.Errorf("place the new root: %w", err)
+	}
+	if err := unix.Fchdir(fd); err != nil {
+		return fmt.Errorf("enter the new root: %w", err)
+	}
+	return nil
 }
 
 // name gives the pod its host name.
