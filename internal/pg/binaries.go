@@ -75,6 +75,10 @@ var versionLine = regexp.MustCompile(`\(PostgreSQL\) ((\d+)[.\w]*)`)
 
 // inspectBinaries recognises the server in dir.
 func inspectBinaries(dir string) (Binaries, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return Binaries{}, err
+	}
 	if _, err := os.Stat(filepath.Join(dir, "..", symlinkList)); err == nil {
 		return inspectPackage(filepath.Dir(filepath.Clean(dir)))
 	}
@@ -133,6 +137,10 @@ func packagedBinaries(npmDirs []string) []Binaries {
 // inspectPackage reads the version from the package's manifest: its programs
 // do not run before their libraries are linked.
 func inspectPackage(native string) (Binaries, error) {
+	native, err := filepath.Abs(native)
+	if err != nil {
+		return Binaries{}, err
+	}
 	raw, err := os.ReadFile(filepath.Join(native, "..", "package.json"))
 	if err != nil {
 		return Binaries{}, err

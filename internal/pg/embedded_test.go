@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -21,13 +22,8 @@ import (
 )
 
 // npmDirs are the node_modules folders that may hold the packaged server.
-func npmDirs(t *testing.T) []string {
-	t.Helper()
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dirs := []string{filepath.Join(root, "web", "node_modules")}
+func npmDirs() []string {
+	dirs := []string{filepath.Join("..", "..", "web", "node_modules")}
 	if given := os.Getenv("HOMEPORT_TEST_NODE_MODULES"); given != "" {
 		dirs = append(dirs, given)
 	}
@@ -49,11 +45,48 @@ func stateFolder(t *testing.T) string {
 	return dir
 }
 
+var template string // a state folder with data, made when first needed
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if template != "" {
+		os.RemoveAll(template)
+	}
+	os.Exit(code)
+}
+
+var makeTemplate = sync.OnceValue(func() (err error) {
+	if template, err = os.MkdirTemp("/tmp", "hp-template-"); err != nil {
+		return err
+	}
+	if err := os.Chmod(template, 0o755); err != nil {
+		return err
+	}
+	e, err := pg.StartEmbedded(context.Background(), pg.EmbeddedConfig{StateDir: template, NPMDirs: npmDirs()})
+	if err != nil {
+		return err
+	}
+	return e.Stop(context.Background())
+})
+
+// usedState is a state folder whose data were made by an earlier start.
+func usedState(t *testing.T) string {
+	t.Helper()
+	if err := makeTemplate(); err != nil {
+		t.Fatal(err)
+	}
+	state := stateFolder(t)
+	if out, err := exec.Command("cp", "-Rp", template+"/.", state).CombinedOutput(); err != nil {
+		t.Fatalf("copy a state folder: %v: %s", err, out)
+	}
+	return state
+}
+
 func config(t *testing.T, state string) pg.EmbeddedConfig {
 	t.Helper()
 	return pg.EmbeddedConfig{
 		StateDir: state,
-		NPMDirs:  npmDirs(t),
+		NPMDirs:  npmDirs(),
 		Logger:   slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 }
@@ -119,7 +152,7 @@ func serverPid(t *testing.T, state string) int {
 
 func TestEmbeddedKeepsDataAcrossStarts(t *testing.T) {
 	t.Parallel()
-	found, err := pg.FindBinaries("", npmDirs(t))
+	found, err := pg.FindBinaries("", npmDirs())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +184,7 @@ func TestEmbeddedKeepsDataAcrossStarts(t *testing.T) {
 
 func TestEmbeddedRefusesASecondHomeport(t *testing.T) {
 	t.Parallel()
-	cfg := config(t, stateFolder(t))
+	cfg := config(t, usedState(t))
 	e := start(t, cfg)
 	_, err := pg.StartEmbedded(t.Context(), cfg)
 	if !errors.Is(err, pg.ErrStateInUse) || !strings.Contains(err.Error(), strconv.Itoa(os.Getpid())) {
@@ -166,7 +199,10 @@ func TestEmbeddedRefusesASecondHomeport(t *testing.T) {
 
 func TestAttachFindsTheRunningServer(t *testing.T) {
 	t.Parallel()
-	cfg := config(t, stateFolder(t))
+	if _, err := pg.AttachEmbedded(t.Context(), stateFolder(t)); !errors.Is(err, pg.ErrNotRunning) {
+		t.Errorf("attach to an empty folder: %v", err)
+	}
+	cfg := config(t, usedState(t))
 	if _, err := pg.AttachEmbedded(t.Context(), cfg.StateDir); !errors.Is(err, pg.ErrNotRunning) {
 		t.Errorf("attach before the first start: %v", err)
 	}
@@ -186,7 +222,7 @@ func TestAttachFindsTheRunningServer(t *testing.T) {
 
 func TestEmbeddedTellsOfItsDeath(t *testing.T) {
 	t.Parallel()
-	cfg := config(t, stateFolder(t))
+	cfg := config(t, usedState(t))
 	e := start(t, cfg)
 	if err := syscall.Kill(serverPid(t, cfg.StateDir), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -237,8 +273,7 @@ func TestEmbeddedNeverTouchesForeignData(t *testing.T) {
 
 func TestEmbeddedIgnoresAReusedPid(t *testing.T) {
 	t.Parallel()
-	cfg := config(t, stateFolder(t))
-	stop(t, start(t, cfg))
+	cfg := config(t, usedState(t))
 	cred, err := pg.ServerUser()
 	if err != nil {
 		t.Fatal(err)
@@ -265,19 +300,17 @@ func TestEmbeddedIgnoresAReusedPid(t *testing.T) {
 
 func TestEmbeddedStopsAnOrphan(t *testing.T) {
 	t.Parallel()
-	cfg := config(t, stateFolder(t))
 	found, err := pg.FindBinaries("", nil)
 	if err != nil {
 		t.Skip("no installed server to make an orphan of")
 	}
-	cfg.BinDir = found[0].Dir
-	stop(t, start(t, cfg))
+	cfg := config(t, usedState(t)) // made by the same: installed ones come first
 	cred, err := pg.ServerUser()
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := filepath.Join(cfg.StateDir, "pgdata")
-	orphan := exec.Command(filepath.Join(found[0].Dir, "postgres"), "-D", data, "-k", filepath.Join(cfg.StateDir, "pgsock"), "-c", "listen_addresses=")
+	data, sock := filepath.Join(cfg.StateDir, "pgdata"), filepath.Join(cfg.StateDir, "pgsock")
+	orphan := exec.Command(filepath.Join(found[0].Dir, "postgres"), "-D", data, "-k", sock, "-c", "listen_addresses=")
 	orphan.Dir = "/"
 	orphan.SysProcAttr = &syscall.SysProcAttr{Credential: cred}
 	if err := orphan.Start(); err != nil {

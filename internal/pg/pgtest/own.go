@@ -62,6 +62,9 @@ func runOwn(ctx context.Context) (*run, error) {
 	}
 	defer unlock()
 	h.sweep()
+	if h.bin, err = h.bin.Prepare(filepath.Join(h.dir, "pgbin"), h.cred); err != nil {
+		return nil, err
+	}
 	prepared, err := h.prepared(ctx)
 	if err != nil {
 		return nil, err
@@ -74,7 +77,7 @@ func openHome() (home, error) {
 	if err != nil {
 		return home{}, err
 	}
-	found, err := pg.FindBinaries(os.Getenv("HOMEPORT_POSTGRES_BIN"), nil)
+	found, err := pg.FindBinaries(os.Getenv("HOMEPORT_TEST_POSTGRES_BIN"), npmDirs())
 	if err != nil {
 		return home{}, err
 	}
@@ -93,6 +96,20 @@ func openHome() (home, error) {
 		return home{}, fmt.Errorf("%s is not a folder of ours", h.dir)
 	}
 	return h, nil
+}
+
+// npmDirs is the web part's node_modules, from any package of the module.
+func npmDirs() []string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil
+	}
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return []string{filepath.Join(dir, "web", "node_modules")}
+		}
+	}
+	return nil
 }
 
 // runs is the folder of the running servers. It belongs to their user, so that
