@@ -50,6 +50,9 @@ func (c *Clock) SetOffset(d time.Duration) {
 	}
 }
 
+// Skew is how far wall time is corrected from this machine's clock.
+func (c *Clock) Skew() time.Duration { return time.Duration(c.skew.Load()) * time.Microsecond }
+
 // SetSkew says how far the database's clock is ahead of this machine's.
 func (c *Clock) SetSkew(d time.Duration) { c.skew.Store(d.Microseconds()) }
 

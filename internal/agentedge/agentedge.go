@@ -1,0 +1,113 @@
+// Package agentedge serves the agent API, /agent/v1, to the agents in pods: on
+// the node's listener and on every sandbox pod's socket. It decides nothing;
+// every call needs the token of an open instance, but for objects of the
+// folder store, whose URLs are rights themselves.
+package agentedge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"homeport.dev/homeport/internal/agentapi"
+	"homeport.dev/homeport/internal/fault"
+	"homeport.dev/homeport/internal/pod"
+)
+
+// Faults of the edge itself.
+var (
+	// ErrBody occurs when a body is not the JSON it should be.
+	ErrBody = fault.New(fault.Malformed, "agent_body", "The body is not valid.")
+	// ErrPath occurs for a path that the agent API does not have.
+	ErrPath = fault.New(fault.NotFound, "agent_path", "There is no such call.")
+)
+
+// maxBody bounds a call's JSON: a commit carries a snapshot object and the
+// names of what is new.
+const maxBody = 8 << 20
+
+// New returns the handler of /agent/v1. objects serves the folder store's
+// grants; nil when the store is elsewhere.
+func New(pods *pod.Service, objects http.Handler, logger *slog.Logger) http.Handler {
+	e := &edge{pods: pods, logger: logger}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST "+agentapi.PathHello, call(e, e.pods.Hello))
+	mux.HandleFunc("POST "+agentapi.PathLease, call(e, e.pods.Lease))
+	mux.HandleFunc("POST "+agentapi.PathSign, call(e, e.pods.Sign))
+	mux.HandleFunc("POST "+agentapi.PathCommit, call(e, e.pods.Commit))
+	mux.HandleFunc("POST "+agentapi.PathRestored, call(e, quiet(e.pods.Restored)))
+	mux.HandleFunc("POST "+agentapi.PathFailed, call(e, quiet(e.pods.Failed)))
+	if objects != nil {
+		mux.Handle(agentapi.PathObject, objects)
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { e.refuse(w, r, ErrPath) })
+	return mux
+}
+
+type edge struct {
+	pods   *pod.Service
+	logger *slog.Logger
+}
+
+// quiet adapts a call without an answer.
+func quiet[I any](fn func(context.Context, *pod.Agent, I) error) func(context.Context, *pod.Agent, I) (struct{}, error) {
+	return func(ctx context.Context, a *pod.Agent, in I) (struct{}, error) {
+		return struct{}{}, fn(ctx, a, in)
+	}
+}
+
+// call makes a handler of one agent call.
+func call[I, O any](e *edge, fn func(context.Context, *pod.Agent, I) (O, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if !ok {
+			e.refuse(w, r, pod.ErrAgentToken)
+			return
+		}
+		agent, err := e.pods.Authenticate(r.Context(), token)
+		if err != nil {
+			e.refuse(w, r, err)
+			return
+		}
+		var in I
+		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&in); err != nil {
+			e.refuse(w, r, ErrBody.Because(err))
+			return
+		}
+		out, err := fn(r.Context(), agent, in)
+		if err != nil {
+			e.refuse(w, r, err)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(out); err != nil {
+			e.logger.DebugContext(r.Context(), "agent went away", "err", err)
+		}
+	}
+}
+
+// statusOf is what an agent reads of a fault's kind; others are 500.
+var statusOf = map[fault.Kind]int{
+	fault.Malformed: http.StatusBadRequest, fault.Unauthenticated: http.StatusUnauthorized,
+	fault.Forbidden: http.StatusForbidden, fault.NotFound: http.StatusNotFound, fault.Conflict: http.StatusConflict,
+	fault.Invalid: http.StatusUnprocessableEntity, fault.TooMany: http.StatusTooManyRequests,
+	fault.Unavailable: http.StatusServiceUnavailable,
+}
+
+func (e *edge) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	p := agentapi.Problem{Status: http.StatusInternalServerError, Code: "internal", Detail: "Something went wrong on our side."}
+	if f := fault.Of(err); f != nil && statusOf[f.Kind] != 0 {
+		p = agentapi.Problem{Status: statusOf[f.Kind], Code: f.Code, Detail: f.Detail}
+	}
+	if p.Status == http.StatusInternalServerError && !errors.Is(err, context.Canceled) {
+		e.logger.ErrorContext(r.Context(), "agent call failed", "path", r.URL.Path, "err", err)
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.Status)
+	if err := json.NewEncoder(w).Encode(p); err != nil {
+		e.logger.DebugContext(r.Context(), "agent went away", "err", err)
+	}
+}

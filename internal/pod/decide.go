@@ -1,0 +1,99 @@
+package pod
+
+import "time"
+
+// An action is what the reconciler does next for a pod.
+type action string
+
+const (
+	doNothing   action = "nothing"
+	doLaunch    action = "launch"    // ask a provider for a machine
+	doDoubt     action = "doubt"     // the call's end is unknown: mark it ambiguous
+	doLocate    action = "locate"    // look for an ambiguous machine by its name
+	doWatch     action = "watch"     // ask the provider how the machine is
+	doProbe     action = "probe"     // log in through the published address
+	doNextOffer action = "next"      // this machine will not do
+	doFail      action = "fail"      // no machine can be had
+	doFindLost  action = "find lost" // silence: is the machine gone?
+	doFinish    action = "finish"    // synced: end the machine, free the volume
+	doGiveUp    action = "give up"   // the last sync does not move any more
+)
+
+// seen is what the reconciler knows beside the rows.
+type seen struct {
+	wall      time.Time
+	nodeAlive bool          // the node that called the provider may still be waiting
+	deaf      time.Duration // how long after wall's past silence does not count
+}
+
+// decide is the reconciler's whole judgement: what to do now for a pod with
+// its latest instance (nil: none yet), and when to look again after doing so.
+func decide(p *Pod, in *Instance, now seen, l Limits) (action, time.Duration) {
+	switch {
+	case p.Status == Deleted:
+		return doNothing, 0
+	case p.Status == Pending:
+		return decidePending(p, in, now, l)
+	case in == nil:
+		return doNextOffer, time.Second
+	case p.Status.Ending():
+		return decideEnding(p, in, now, l)
+	case p.Status == Ready:
+		return decideSilence(in, now, l, 5*time.Second)
+	case p.Status == Starting && now.wall.Sub(p.StatusWallAt) >= l.StartingFor:
+		return doNextOffer, time.Second
+	case p.Status == Mounting && now.wall.Sub(p.ProgressWallAt) >= l.MountingStall:
+		return doNextOffer, time.Second
+	case p.Status == Mounting && p.RestoredWallAt != nil:
+		return doProbe, probeEvery(now.wall.Sub(*p.RestoredWallAt))
+	}
+	return doWatch, 3 * time.Second
+}
+
+func decidePending(p *Pod, in *Instance, now seen, l Limits) (action, time.Duration) {
+	if in != nil && in.State == Ambiguous {
+		return doLocate, backoff(in.Tries, time.Second, 15*time.Second)
+	}
+	if in != nil && in.State == Intent {
+		if now.nodeAlive && now.wall.Sub(in.CreatedWallAt) < l.LaunchFor+5*time.Second {
+			return doNothing, time.Second
+		}
+		return doDoubt, 0
+	}
+	if now.wall.Sub(p.StatusWallAt) >= l.PendingFor && in != nil {
+		return doFail, 0
+	}
+	return doLaunch, time.Second
+}
+
+func decideEnding(p *Pod, in *Instance, now seen, l Limits) (action, time.Duration) {
+	if p.FinalWallAt != nil || in.State == Gone || in.State == Terminating {
+		return doFinish, time.Second
+	}
+	if now.wall.Sub(p.ProgressWallAt) >= l.FinalStall {
+		return doGiveUp, time.Second
+	}
+	return decideSilence(in, now, l, 5*time.Second)
+}
+
+// decideSilence is the start of server rule 14: a machine may be lost when its
+// heartbeats stopped, and only the time in which we could have heard them counts.
+func decideSilence(in *Instance, now seen, l Limits, every time.Duration) (action, time.Duration) {
+	if in.AgentSeenWallAt == nil {
+		return doWatch, every
+	}
+	if silence := now.wall.Sub(*in.AgentSeenWallAt) - now.deaf; silence >= l.Quiet {
+		return doFindLost, every
+	}
+	return doNothing, every
+}
+
+// probeEvery spaces the log-in attempts: quickly at first.
+func probeEvery(since time.Duration) time.Duration {
+	return min(max(since/4, 50*time.Millisecond), 2*time.Second)
+}
+
+// backoff doubles from first to most with each try.
+func backoff(tries int, first, most time.Duration) time.Duration {
+	return min(first<<min(tries, 20), most)
+}

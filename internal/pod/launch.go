@@ -1,0 +1,287 @@
+package pod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"homeport.dev/homeport/internal/fail"
+	"homeport.dev/homeport/internal/fault"
+	"homeport.dev/homeport/internal/id"
+	"homeport.dev/homeport/internal/offer"
+	"homeport.dev/homeport/internal/pg"
+	"homeport.dev/homeport/internal/provider"
+	"homeport.dev/homeport/internal/team"
+)
+
+// maxAttempts is the chosen offer and three equal ones (server rule 5).
+const maxAttempts = 4
+
+// launch asks a provider for a machine: the intent is committed, the call is
+// made, its end is recorded. A crash between them leaves an intent that any
+// node finds again by its name.
+func (s *Service) launch(ctx context.Context, p *Pod) error {
+	in, token, err := s.intend(ctx, p)
+	if err != nil || in == nil {
+		return err
+	}
+	fail.Point("pod.launch.intent")
+	adapter := s.Adapters[in.Provider]
+	call, cancel := context.WithTimeout(ctx, s.Limits.LaunchFor)
+	defer cancel()
+	m, called := adapter.Launch(call, provider.Launch{
+		Name: in.Name, Offer: in.Offer, MaxPrice: in.Offer.UpstreamPrice, SSHPort: in.SSHPort,
+		Bootstrap: provider.Bootstrap{AgentURL: s.AgentURL, Token: token, Hostname: id.First(in.PodID)},
+	})
+	fail.Point("pod.launch.called")
+	if err := s.recordLaunch(context.WithoutCancel(ctx), in, m, called); err != nil {
+		return err
+	}
+	fail.Point("pod.launch.recorded")
+	return nil
+}
+
+// intend chooses the offer of the next attempt and commits its name. A nil
+// instance says that there was nothing to do, or that the set-up failed.
+func (s *Service) intend(ctx context.Context, p *Pod) (*Instance, string, error) {
+	var made *Instance
+	var token string
+	var failed bool
+	err := pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
+		made, failed = nil, false
+		p, err := lockPod(ctx, tx, p.ID)
+		if err != nil || p.Status != Pending {
+			return err
+		}
+		tried, err := instancesOfPod(ctx, tx, p.ID)
+		if err != nil {
+			return err
+		}
+		if n := len(tried); n > 0 && (tried[n-1].State == Intent || tried[n-1].State == Ambiguous || tried[n-1].State == Running) {
+			return nil // another node was faster
+		}
+		ok, err := s.chooseTx(ctx, tx, p, tried)
+		if err != nil || !ok {
+			failed = err == nil
+			return err
+		}
+		p.Attempts++
+		if err := savePod(ctx, tx, p); err != nil {
+			return err
+		}
+		made, token, err = s.intendTx(ctx, tx, p, s.Clock.Wall())
+		return err
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	if failed {
+		return nil, "", s.failSetup(ctx, p, ReasonSetup, "")
+	}
+	return made, token, nil
+}
+
+// chooseTx sets the pod's offer for its next attempt: the chosen one first, then
+// equal ones at no more than the maximum (server rule 5). It reports false when
+// there is none left.
+func (s *Service) chooseTx(ctx context.Context, tx pgx.Tx, p *Pod, tried []*Instance) (bool, error) {
+	if len(tried) == 0 {
+		return s.Adapters[p.Adapter] != nil, nil
+	}
+	if len(tried) >= maxAttempts {
+		return false, nil
+	}
+	var used []offer.Tuple
+	for _, in := range tried {
+		used = append(used, offer.TupleOf(in.Offer))
+	}
+	plan, err := team.PlanTx(ctx, tx, p.TeamID)
+	if err != nil {
+		return false, err
+	}
+	quotes, err := s.Offers.EqualTx(ctx, tx, tried[0].Offer, plan, p.MaxRate, used)
+	if err != nil {
+		return false, err
+	}
+	for _, q := range quotes {
+		if s.Adapters[q.Adapter] == nil {
+			continue
+		}
+		p.Offer, p.Adapter, p.Provider, p.Country = q.Offer, q.Adapter, q.Offer.Provider, q.Offer.Country
+		p.Rate, p.ListRate = q.Rate, q.ListRate
+		return true, nil
+	}
+	return false, nil
+}
+
+// recordLaunch writes down how the call ended.
+func (s *Service) recordLaunch(ctx context.Context, in *Instance, m provider.Machine, called error) error {
+	if called != nil {
+		s.Logger.WarnContext(ctx, "launch did not succeed", "provider", in.Provider, "instance", in.Name, "err", called)
+	}
+	if errors.Is(called, provider.ErrNoCapacity) {
+		if err := s.Offers.MarkSoldOut(ctx, offer.TupleOf(in.Offer), s.Clock.Wall()); err != nil {
+			return err
+		}
+	}
+	unsupported := errors.Is(called, provider.ErrUnsupported)
+	err := s.changeInstance(ctx, in, func(tx pgx.Tx, p *Pod, in *Instance) error {
+		wall := s.Clock.Wall()
+		switch {
+		case called == nil:
+			return s.adoptTx(ctx, tx, p, in, m)
+		case in.State != Intent && in.State != Ambiguous:
+			return nil
+		case !refused(called):
+			in.set(Ambiguous, called.Error(), wall)
+			return saveInstance(ctx, tx, in)
+		}
+		in.set(Gone, called.Error(), wall)
+		if err := saveInstance(ctx, tx, in); err != nil || p.Status != Pending {
+			return err
+		}
+		return s.backToPendingTx(ctx, tx, p, fault.Of(called).Detail)
+	})
+	if err != nil || !unsupported {
+		return err
+	}
+	p, err := findPod(ctx, s.Pool, in.PodID)
+	if err != nil {
+		return err
+	}
+	return s.failSetup(ctx, p, ReasonSetup, fault.Of(called).Detail)
+}
+
+// refused reports whether the provider said clearly that no machine was made.
+func refused(err error) bool {
+	for _, clear := range []*fault.Error{
+		provider.ErrNoCapacity, provider.ErrPriceMoved, provider.ErrRefused, provider.ErrFunds,
+		provider.ErrRateLimited, provider.ErrUnsupported,
+	} {
+		if errors.Is(err, clear) {
+			return true
+		}
+	}
+	return false
+}
+
+// adoptTx records that the provider has the machine. When the pod does not want
+// it any more, it stays on its way to its end, now with a reference.
+func (s *Service) adoptTx(ctx context.Context, tx pgx.Tx, p *Pod, in *Instance, m provider.Machine) error {
+	in.Ref, in.Host = m.Ref, m.Host
+	if m.SSHPort != 0 {
+		in.SSHPort = m.SSHPort
+	}
+	if in.State != Intent && in.State != Ambiguous {
+		return saveInstance(ctx, tx, in)
+	}
+	wall := s.Clock.Wall()
+	in.set(Running, "", wall)
+	if err := saveInstance(ctx, tx, in); err != nil || p.Status != Pending {
+		return err
+	}
+	status, err := p.Status.After(Launched)
+	if err != nil {
+		return err
+	}
+	p.Status, p.StatusWallAt, p.ProgressWallAt, p.SSHPort = status, wall, wall, in.SSHPort
+	p.StatusDetail = ""
+	p.NextWallAt = ptr(wall.Add(3 * time.Second))
+	return savePod(ctx, tx, p)
+}
+
+// doubt marks a call whose caller died, or which took too long, as ambiguous.
+func (s *Service) doubt(ctx context.Context, in *Instance) error {
+	return s.changeInstance(ctx, in, func(tx pgx.Tx, _ *Pod, in *Instance) error {
+		if in.State != Intent {
+			return nil
+		}
+		in.set(Ambiguous, "the call's end is not known", s.Clock.Wall())
+		return saveInstance(ctx, tx, in)
+	})
+}
+
+// find asks the provider for one machine by its name.
+func (s *Service) find(ctx context.Context, in *Instance) (provider.Machine, bool, error) {
+	adapter := s.Adapters[in.Provider]
+	if adapter == nil {
+		return provider.Machine{}, false, fmt.Errorf("provider %s is not configured any more", in.Provider)
+	}
+	call, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	list, err := adapter.Find(call, in.Name)
+	if err != nil {
+		return provider.Machine{}, false, err
+	}
+	for _, m := range list {
+		if m.Name == in.Name && m.State != provider.Gone {
+			return m, true, nil
+		}
+	}
+	return provider.Machine{}, false, nil
+}
+
+// locate looks for an ambiguous machine: found, it is adopted; not found for
+// as long as one may appear late, another is tried, and this name is watched on.
+func (s *Service) locate(ctx context.Context, in *Instance) (bool, error) {
+	m, found, err := s.find(ctx, in)
+	if err != nil {
+		s.Logger.WarnContext(ctx, "provider does not answer", "provider", in.Provider, "instance", in.Name, "err", err)
+		found = false
+	}
+	known := err == nil
+	again := false
+	err = s.changeInstance(ctx, in, func(tx pgx.Tx, p *Pod, in *Instance) error {
+		if in.State != Ambiguous {
+			again = true
+			return nil
+		}
+		if found && m.State.Alive() {
+			again = true
+			return s.adoptTx(ctx, tx, p, in, m)
+		}
+		late := s.Clock.Wall().Sub(in.StateWallAt) >= s.appearsIn(in)
+		if !found && !(late && known) {
+			in.Tries++
+			return saveInstance(ctx, tx, in)
+		}
+		again = true
+		in.Ref = m.Ref
+		if err := s.dropTx(ctx, tx, in, "not found after an unclear answer"); err != nil || p.Status != Pending {
+			return err
+		}
+		return s.backToPendingTx(ctx, tx, p, "The cloud did not answer clearly.")
+	})
+	return again, err
+}
+
+// appearsIn is how long after an unclear answer a machine may still appear.
+func (s *Service) appearsIn(in *Instance) time.Duration {
+	if a := s.Adapters[in.Provider]; a != nil {
+		if d := a.Capabilities().AppearsIn; d > 0 {
+			return d
+		}
+	}
+	return s.Limits.LocateFor
+}
+
+// alternatives is the sentence that names what could be rented instead.
+func (s *Service) alternatives(ctx context.Context, p *Pod) string {
+	const none = "This configuration is not available any more. Nothing was charged."
+	var names string
+	err := pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
+		plan, err := team.PlanTx(ctx, tx, p.TeamID)
+		if err != nil {
+			return err
+		}
+		names, err = s.Offers.AlternativesTx(ctx, tx, offer.TupleOf(p.Offer), plan)
+		return err
+	})
+	if err != nil || names == "" {
+		return none
+	}
+	return none + " " + names
+}

@@ -1,0 +1,116 @@
+package pod
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"homeport.dev/homeport/internal/pg"
+	"homeport.dev/homeport/internal/provider"
+)
+
+// deafness is how much of a silence does not count because this installation
+// could not have heard: the time since the start, and the first minutes of it.
+func (s *Service) deafness() time.Duration {
+	up := s.Clock.Wall().Sub(s.started)
+	if up < s.Limits.HeartbeatBlind {
+		return 365 * 24 * time.Hour
+	}
+	return 0
+}
+
+// findLost decides whether a silent machine is lost (server rule 14): gone in
+// two reads of the provider, or silent for long with its SSH silent too. One
+// that the provider calls running and whose SSH answers stays as it is.
+func (s *Service) findLost(ctx context.Context, p *Pod, in *Instance) (bool, error) {
+	m, found, err := s.find(ctx, in)
+	if err != nil {
+		s.Logger.WarnContext(ctx, "provider does not answer", "provider", in.Provider, "instance", in.Name, "err", err)
+		return false, nil
+	}
+	answers := false
+	if found && m.State.Alive() {
+		answers = p.Status == Ready && s.logIn(ctx, p) == nil
+	}
+	lost := false
+	err = s.changeInstance(ctx, in, func(tx pgx.Tx, p *Pod, in *Instance) error {
+		wall := s.Clock.Wall()
+		lost, err = s.noteSilence(ctx, tx, p, in, silence{wall: wall, alive: found && m.State.Alive(), answers: answers, state: m.State})
+		return err
+	})
+	if err != nil || !lost {
+		return false, err
+	}
+	return false, s.lose(ctx, p)
+}
+
+// silence is what was seen of a machine that does not send heartbeats.
+type silence struct {
+	wall    time.Time
+	alive   bool // the provider lists it as usable
+	answers bool // our SSH log-in works
+	state   provider.State
+}
+
+func (s *Service) noteSilence(ctx context.Context, tx pgx.Tx, p *Pod, in *Instance, now silence) (bool, error) {
+	switch {
+	case !now.alive && in.GoneSeenWallAt == nil:
+		in.GoneSeenWallAt = &now.wall
+	case !now.alive:
+		if now.wall.Sub(*in.GoneSeenWallAt) >= s.Limits.GoneTwice {
+			return true, nil
+		}
+	case now.answers:
+		in.GoneSeenWallAt, in.ProbedWallAt = nil, &now.wall
+		p.StatusDetail = "Agent unreachable. " + lastSynced(p)
+		if err := savePod(ctx, tx, p); err != nil {
+			return false, err
+		}
+	default:
+		in.GoneSeenWallAt = nil
+		if now.wall.Sub(*in.AgentSeenWallAt) >= s.Limits.QuietLong {
+			return true, nil
+		}
+	}
+	return false, saveInstance(ctx, tx, in)
+}
+
+// lose ends a pod whose machine is lost: its meter ends when the machine was
+// last known to work, and its volume stays at the last committed snapshot.
+func (s *Service) lose(ctx context.Context, p *Pod) error {
+	return pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
+		p, err := lockPod(ctx, tx, p.ID)
+		if err != nil {
+			return err
+		}
+		in, err := currentInstance(ctx, tx, p.ID)
+		if err != nil || in == nil {
+			return err
+		}
+		detail := "The machine was lost. " + lastSynced(p)
+		if p.Status.Ending() {
+			p.StatusDetail = detail
+			return s.finishTx(ctx, tx, p)
+		}
+		if p.Status != Ready {
+			return nil
+		}
+		p.RestoredWallAt = nil // no agent is left that could sync
+		return s.endTx(ctx, tx, p, Stop, ReasonLost, detail, s.lastKnown(p, in))
+	})
+}
+
+// lastKnown is the business time at which a lost machine last worked: its last
+// heartbeat, or our last log-in, never before it was ready.
+func (s *Service) lastKnown(p *Pod, in *Instance) time.Time {
+	last := *in.AgentSeenWallAt
+	if in.ProbedWallAt != nil && in.GoneSeenWallAt == nil && in.ProbedWallAt.After(last) {
+		last = *in.ProbedWallAt
+	}
+	at := last.Add(s.Clock.Offset())
+	if p.ReadyAt != nil && at.Before(*p.ReadyAt) {
+		return *p.ReadyAt
+	}
+	return at
+}

@@ -1,0 +1,95 @@
+package pod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"homeport.dev/homeport/internal/fail"
+	"homeport.dev/homeport/internal/provider"
+)
+
+const sqlDueInstances = `
+select id from instance where next_wall_at <= $1 and state = 'terminating' order by next_wall_at limit $2`
+
+// SweepInstances returns the instances whose end is due to be tried again.
+// Terminate each. Ending a machine is retried for ever (server rule 15).
+func (s *Service) SweepInstances(ctx context.Context) ([]uuid.UUID, error) {
+	rows, _ := s.Pool.Query(ctx, sqlDueInstances, s.Clock.Wall(), sweepBatch)
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	if err != nil {
+		return nil, fmt.Errorf("due instances: %w", err)
+	}
+	return ids, nil
+}
+
+// Terminate takes one step towards the end of an instance: ask the provider,
+// then see whether it is gone. It is called by TerminateJob and by a sweep.
+func (s *Service) Terminate(ctx context.Context, instanceID uuid.UUID) error {
+	rows, _ := s.Pool.Query(ctx, sqlFindInstance, instanceID)
+	in, err := oneInstance(rows, instanceID)
+	if err != nil || in == nil || in.State != Terminating {
+		return err
+	}
+	if err := s.tryLater(ctx, in); err != nil {
+		return err
+	}
+	fail.Point("pod.terminate.intent")
+	gone, err := s.end(ctx, in)
+	if err != nil || !gone {
+		if err != nil {
+			s.Logger.WarnContext(ctx, "instance is not ended yet", "provider", in.Provider, "instance", in.Name, "tries", in.Tries, "err", err)
+		}
+		return nil
+	}
+	fail.Point("pod.terminate.called")
+	return s.changeInstance(ctx, in, func(tx pgx.Tx, _ *Pod, in *Instance) error {
+		if in.State != Terminating {
+			return nil
+		}
+		in.set(Gone, in.Reason, s.Clock.Wall())
+		return saveInstance(ctx, tx, in)
+	})
+}
+
+const sqlTryLater = `
+update instance set tries = tries + 1, next_wall_at = $2 where id = $1 and state = 'terminating'`
+
+// tryLater sets the next try before this one is made.
+func (s *Service) tryLater(ctx context.Context, in *Instance) error {
+	at := s.Clock.Wall().Add(backoff(in.Tries, s.Limits.TerminateMin, s.Limits.TerminateMax))
+	if _, err := s.Pool.Exec(ctx, sqlTryLater, in.ID, at); err != nil {
+		return fmt.Errorf("instance %s: %w", in.Name, err)
+	}
+	return nil
+}
+
+// end asks for the end of a machine and reports whether the provider confirms it.
+func (s *Service) end(ctx context.Context, in *Instance) (bool, error) {
+	m, found, err := s.find(ctx, in)
+	if err != nil {
+		return false, err
+	}
+	if !found {
+		// A machine whose making was unclear may still appear.
+		unclear := in.Ref == "" && s.Clock.Wall().Sub(in.CreatedWallAt) < s.Limits.LaunchFor+s.appearsIn(in)
+		return !unclear, nil
+	}
+	if m.State == provider.Terminating {
+		return false, nil
+	}
+	call, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	if err := s.Adapters[in.Provider].Terminate(call, m.Ref); err != nil {
+		if errors.Is(err, provider.ErrNotYet) {
+			return false, nil
+		}
+		return false, err
+	}
+	_, found, err = s.find(ctx, in)
+	return err == nil && !found, err
+}
