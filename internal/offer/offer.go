@@ -18,6 +18,7 @@ import (
 
 	"homeport.dev/homeport/internal/clock"
 	"homeport.dev/homeport/internal/fault"
+	"homeport.dev/homeport/internal/id"
 	"homeport.dev/homeport/internal/money"
 	"homeport.dev/homeport/internal/provider"
 	"homeport.dev/homeport/internal/team"
@@ -131,6 +132,9 @@ func New(d Deps) (*Service, error) {
 	}
 	if d.MarkupPermille*proNum < 1000*proDen || d.MarkupPermille > maxMarkup {
 		return nil, fmt.Errorf("the markup of %d thousandths is out of range: Pro teams pay 0.84 of the list price", d.MarkupPermille)
+	}
+	if d.Node == "" {
+		d.Node = id.New().String()
 	}
 	return &Service{Deps: d}, nil
 }
