@@ -45,10 +45,7 @@ func dispatch(args []string) error {
 	case agent.ExecCommand:
 		return agent.Exec(args[1:])
 	case agent.SFTPCommand:
-		if len(args) != 2 {
-			return errors.New(usage)
-		}
-		return agent.SFTP(args[1])
+		return agent.SFTP()
 	case "version":
 		fmt.Println(version)
 		return nil

@@ -181,12 +181,6 @@ func splice(ctx context.Context, ch ssh.Channel, requests <-chan *ssh.Request, c
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	closed := make(chan struct{})
-	go func() { // ends with the channel, at the latest by the Close below
-		ssh.DiscardRequests(requests)
-		conn.Close()
-		close(closed)
-	}()
 	sent := make(chan struct{})
 	go func() { // ends with conn or the channel
 		_, _ = io.Copy(conn, ch)
@@ -194,6 +188,13 @@ func splice(ctx context.Context, ch ssh.Channel, requests <-chan *ssh.Request, c
 			_ = half.CloseWrite()
 		}
 		close(sent)
+	}()
+	closed := make(chan struct{})
+	go func() { // ends with the channel, at the latest by the Close below
+		ssh.DiscardRequests(requests)
+		<-sent // what came before the close is still to go out
+		conn.Close()
+		close(closed)
 	}()
 	_, _ = io.Copy(ch, conn)
 	_ = ch.CloseWrite()

@@ -167,7 +167,7 @@ func (s *session) command(line string) {
 
 // sftp starts an SFTP server as a process of the user's.
 func (s *session) sftp() {
-	s.start(self, "homeport-sftp", SFTPCommand, s.conn.server.home)
+	s.start(self, "homeport-sftp", SFTPCommand)
 }
 
 // start runs the user's process, or tells the client that it could not.

@@ -10,7 +10,7 @@ import (
 )
 
 // SFTPCommand is the first argument with which the agent's binary is run again
-// to serve one SFTP session; the next is the folder it starts in.
+// to serve one SFTP session, from the folder it is started in.
 const SFTPCommand = "sftp"
 
 // stdio is the session's channel as the child sees it.
@@ -24,8 +24,9 @@ func (stdio) Close() error { return nil }
 
 // SFTP serves one session on standard input and output, until the client ends
 // it. It runs as a process of the user's, with the user's rights.
-func SFTP(dir string) error {
-	server, err := sftp.NewServer(stdio{os.Stdin, os.Stdout}, sftp.WithServerWorkingDirectory(dir))
+func SFTP() error {
+	// The package's own option for a folder would make every link absolute.
+	server, err := sftp.NewServer(stdio{os.Stdin, os.Stdout})
 	if err != nil {
 		return fmt.Errorf("start sftp: %w", err)
 	}
