@@ -32,7 +32,7 @@ func (s *Service) RequireTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, le
 	if err != nil {
 		return err
 	}
-	if limit := s.limit(seen, plan); limit != nil && seen.spentIn(now) >= *limit {
+	if limit := s.limit(seen, plan); limit > 0 && seen.spentIn(now) >= limit {
 		return ErrSpendLimit
 	}
 	if seen.shown() < least {
@@ -42,20 +42,16 @@ func (s *Service) RequireTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, le
 }
 
 // limit is the month's spend limit of a team: the lower of its plan's and its
-// own; nil when there is none.
-func (s *Service) limit(b *book, plan team.Plan) *money.USD {
-	own := b.wallet.MonthLimit
+// own; 0 when there is none.
+func (s *Service) limit(b *book, plan team.Plan) money.USD {
 	if plan == team.Free {
 		plan = team.Hobby
 	}
-	ofPlan, ok := s.limits[plan]
-	if !ok {
-		return own
+	limit := s.limits[plan]
+	if own := b.wallet.MonthLimit; own != nil && (limit == 0 || *own < limit) {
+		return *own
 	}
-	if own != nil && *own < ofPlan {
-		return own
-	}
-	return &ofPlan
+	return limit
 }
 
 // spentIn is the usage of now's month, in a book that is settled to now.

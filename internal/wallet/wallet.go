@@ -100,7 +100,7 @@ type Balance struct {
 	DepletesAt      *time.Time // nil: nothing runs, or not within thousands of years
 	HoursRemaining  *float64   // until DepletesAt, never below 0
 	MonthSpent      money.USD  // charges less refunds of this UTC month, posted or accrued
-	MonthLimit      *money.USD // nil: none
+	MonthLimit      money.USD  // 0: none
 }
 
 // A Transaction is one row of the history a team sees (server rules 32, 34).

@@ -107,7 +107,9 @@ func (h *house) stop(resource uuid.UUID, at time.Time) {
 
 func (h *house) rerate(resource uuid.UUID, rate money.Rate) {
 	h.t.Helper()
-	h.do(func(ctx context.Context, tx pgx.Tx) error { return h.w.RerateTx(ctx, tx, resource, rate, h.clock.Now()) })
+	h.do(func(ctx context.Context, tx pgx.Tx) error {
+		return h.w.RerateTx(ctx, tx, resource, rate, h.clock.Now())
+	})
 }
 
 func (h *house) settle() {

@@ -1,0 +1,111 @@
+package payment
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"homeport.dev/homeport/internal/fail"
+	"homeport.dev/homeport/internal/fault"
+	"homeport.dev/homeport/internal/id"
+	"homeport.dev/homeport/internal/idem"
+	"homeport.dev/homeport/internal/money"
+	"homeport.dev/homeport/internal/pg"
+	"homeport.dev/homeport/internal/team"
+)
+
+// firstRead is how long after its making a checkout is read for the first
+// time, in case its event got lost.
+const firstRead = 2 * time.Minute
+
+// ParseAmount reads the amount of a top-up as the client wrote it, a decimal
+// of at most 2 places. The fault is ErrAmount.
+func ParseAmount(text string) (money.USD, error) {
+	amount, err := money.Parse(text)
+	if err != nil {
+		return 0, ErrAmount.Because(err)
+	}
+	if amount < MinTopUp || amount > MaxTopUp {
+		return 0, ErrAmount
+	}
+	if amount%money.Cent != 0 {
+		return 0, ErrAmount.With("Please enter an amount with at most 2 decimals.")
+	}
+	return amount, nil
+}
+
+const sqlInsertTopUp = `
+insert into topup (id, team_id, user_id, amount_usd_micro, processor, status, created_at, opened_at, read_at)
+values (@id, @team, @user, @amount, @processor, 'open', @now, @wall, @read)`
+
+const sqlSetSession = `update topup set session_id = $2 where id = $1 and session_id is null`
+
+// CheckoutCredit opens a checkout over an amount, as the client wrote it, for
+// the scope's team, and returns the address that the payer goes to. A request
+// repeated under its Idempotency-Key gets the checkout of the first one. The
+// scope needs the right team.Fund. The faults are ErrAmount, ErrNotSetUp,
+// ErrUnavailable and those of team.LockTx and idem.RunTx.
+func (s *Service) CheckoutCredit(ctx context.Context, scope team.Scope, amountText string, once idem.Request) (string, error) {
+	if s.Processor == nil {
+		return "", ErrNotSetUp
+	}
+	amount, err := ParseAmount(strings.TrimSpace(amountText))
+	if err != nil {
+		return "", err
+	}
+	if least := s.Processor.Minimum(); amount < least {
+		return "", ErrAmount.With("The minimum payment is %s", least)
+	}
+	o := Order{
+		TeamID: scope.TeamID(), Email: scope.Email(), Amount: amount,
+		SuccessURL: s.PublicURL + "/billing?checkout=success", CancelURL: s.PublicURL + "/billing?checkout=cancel",
+	}
+	wall := s.Clock.Wall()
+	err = pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
+		if _, err := team.LockTx(ctx, tx, scope); err != nil {
+			return err
+		}
+		var err error
+		o.ID, err = idem.RunTx(ctx, tx, once, func() (uuid.UUID, error) {
+			order := id.New()
+			_, err := tx.Exec(ctx, sqlInsertTopUp, pgx.NamedArgs{
+				"id": order, "team": o.TeamID, "user": scope.UserID(), "amount": amount, "processor": s.Processor.Source(),
+				"now": s.Clock.Now(), "wall": wall, "read": wall.Add(firstRead),
+			})
+			return order, err
+		})
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("order a top-up for team %s: %w", o.TeamID, err)
+	}
+	fail.Point("payment.checkout.committed")
+	return s.open(ctx, o)
+}
+
+// open asks the processor for the order's checkout and records it.
+func (s *Service) open(ctx context.Context, o Order) (string, error) {
+	session, err := s.Processor.CreateTopUp(ctx, o)
+	if fault.Of(err) != nil {
+		return "", err
+	}
+	if err != nil {
+		return "", ErrUnavailable.Because(fmt.Errorf("open the checkout of order %s: %w", o.ID, err))
+	}
+	if err := s.record(ctx, o.ID, session.ID); err != nil {
+		return "", err
+	}
+	return session.URL, nil
+}
+
+// record notes which checkout an order has.
+func (s *Service) record(ctx context.Context, order uuid.UUID, session string) error {
+	if _, err := s.Pool.Exec(ctx, sqlSetSession, order, session); err != nil {
+		return fmt.Errorf("record the checkout of order %s: %w", order, err)
+	}
+	return nil
+}

@@ -1,0 +1,13 @@
+// Package payment takes money in: it makes checkout orders (topup), and turns a
+// processor's paid events into credit (payment_event).
+//
+// What always holds: only a paid and verified event, or a paid session that
+// was read from the processor, posts a credit; the event's row, the order's
+// state and the credit are one transaction; a payment is posted once, whatever
+// number of events, in whatever order, tell of it, because its ledger key is
+// the payment's id; the amount and currency are those of the order. Coming
+// back from a checkout credits nothing.
+//
+// The processors themselves are payment/stripe and payment/testpay. Both speak
+// Stripe's event format, so both go through the same code.
+package payment

@@ -1,0 +1,105 @@
+package payment
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"homeport.dev/homeport/internal/clock"
+	"homeport.dev/homeport/internal/fault"
+	"homeport.dev/homeport/internal/money"
+	"homeport.dev/homeport/internal/wallet"
+)
+
+// Faults of this package.
+var (
+	// ErrNotSetUp occurs when this installation has no processor.
+	ErrNotSetUp = fault.New(fault.Unavailable, "payments_not_set_up", "Payments are not set up.")
+	// ErrUnavailable occurs when the processor cannot be reached or refuses.
+	ErrUnavailable = fault.New(fault.Unavailable, "payments_unavailable", "The payment provider cannot be reached. Please try again.")
+	// ErrAmount occurs for an amount that is no number of 0.01 to 10,000 with
+	// at most 2 decimals, or below the processor's own minimum.
+	ErrAmount = fault.New(fault.Invalid, "amount_invalid", "Please enter an amount from $0.01 to $10,000.")
+	// ErrTooLarge occurs for an event whose body is over MaxEventSize.
+	ErrTooLarge = fault.New(fault.TooLarge, "event_too_large", "The event is too large.")
+	// ErrSignature occurs for an event that the processor did not sign, that was
+	// signed too long ago or in the future, or that is not an event.
+	ErrSignature = fault.New(fault.Malformed, "event_signature", "The event's signature is not valid.")
+	// ErrMode occurs for a live event on a test installation, and the reverse.
+	ErrMode = fault.New(fault.Malformed, "event_mode", "The event is of another mode than this installation.")
+)
+
+// MaxEventSize is the largest body of an event, in bytes.
+const MaxEventSize = 256 << 10
+
+// The limits of a top-up (server rule 39).
+const (
+	MinTopUp = money.Cent
+	MaxTopUp = 10_000 * money.Dollar
+)
+
+// An Order is a top-up that a processor is asked to collect.
+type Order struct {
+	ID         uuid.UUID // also the idempotency key
+	TeamID     uuid.UUID
+	Email      string // of the payer
+	Amount     money.USD
+	SuccessURL string
+	CancelURL  string
+}
+
+// A Session is a processor's checkout as it stands.
+type Session struct {
+	ID        string
+	URL       string    // where the payer goes; only known when it is made
+	OrderID   uuid.UUID // from the metadata we gave it; uuid.Nil: not one of ours
+	PaymentID string    // of the payment, once there is one
+	Amount    money.USD // before tax
+	Currency  string    // lower case
+	Paid      bool
+	Closed    bool // it expired or failed: it will never be paid
+}
+
+// An Event is something a processor told us, verified.
+type Event struct {
+	ID   string
+	Kind string
+	// Session is the checkout it is about; nil: nothing we act on.
+	Session *Session
+}
+
+// A Processor collects money. It is implemented by payment/stripe and by
+// payment/testpay.
+type Processor interface {
+	// Source is where its credits come from in the books, and its name.
+	Source() wallet.Source
+	// Minimum is the smallest amount it takes.
+	Minimum() money.USD
+	// CreateTopUp opens a checkout. The same order again gives the same one.
+	CreateTopUp(ctx context.Context, o Order) (Session, error)
+	// ReadSession asks how a checkout stands.
+	ReadSession(ctx context.Context, sessionID string) (Session, error)
+	// Verify checks an event's signature, age and mode at a wall time, and
+	// reads it. The faults are ErrSignature and ErrMode.
+	Verify(body []byte, signature string, wall time.Time) (Event, error)
+}
+
+// Deps are what a Service is made of.
+type Deps struct {
+	Pool      *pgxpool.Pool
+	Clock     *clock.Clock
+	Logger    *slog.Logger
+	Wallet    *wallet.Service
+	Processor Processor // nil: payments are not set up
+	PublicURL string    // the origin the payer returns to, without a slash
+}
+
+// A Service takes payments. It is safe for concurrent use, also by several
+// processes.
+type Service struct{ Deps }
+
+// New returns the payment service.
+func New(d Deps) *Service { return &Service{Deps: d} }

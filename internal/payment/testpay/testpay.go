@@ -1,0 +1,182 @@
+package testpay
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"homeport.dev/homeport/internal/clock"
+	"homeport.dev/homeport/internal/fault"
+	"homeport.dev/homeport/internal/id"
+	"homeport.dev/homeport/internal/job"
+	"homeport.dev/homeport/internal/money"
+	"homeport.dev/homeport/internal/payment"
+	"homeport.dev/homeport/internal/seal"
+	"homeport.dev/homeport/internal/wallet"
+)
+
+// ErrNotFound occurs for a checkout that does not exist.
+var ErrNotFound = fault.New(fault.NotFound, "checkout_not_found", "There is no such checkout.")
+
+// ErrExpired occurs when a checkout that expired is acted on.
+var ErrExpired = fault.New(fault.Conflict, "checkout_expired", "This checkout has expired.")
+
+// ErrOutcome occurs for an outcome that is not pay, decline or cancel.
+var ErrOutcome = fault.New(fault.Invalid, "outcome_invalid", "The outcome must be pay, decline or cancel.")
+
+// lifetime is how long a checkout can be paid, as with Stripe, in wall time.
+const lifetime = 24 * time.Hour
+
+// Deps are what a Processor is made of.
+type Deps struct {
+	Pool       *pgxpool.Pool
+	Clock      *clock.Clock
+	Jobs       job.Queue
+	Box        *seal.Box
+	Logger     *slog.Logger
+	PublicURL  string       // the origin that serves /test-checkout/
+	WebhookURL string       // where events are posted to
+	Client     *http.Client // nil: one with a timeout of 10 s
+}
+
+// A Processor is the test checkout. It implements payment.Processor and is safe
+// for concurrent use, also by several processes.
+type Processor struct {
+	Deps
+	secret string // whsec_…
+}
+
+var _ payment.Processor = (*Processor)(nil)
+
+const sqlInsertSecret = `
+insert into testpay_secret (single, sealed) values (true, $1) on conflict (single) do nothing`
+
+const sqlReadSecret = `select sealed from testpay_secret`
+
+const secretPurpose = "test checkout webhook secret"
+
+// New returns the test checkout of this installation, drawing its webhook
+// secret at the first call.
+func New(ctx context.Context, d Deps) (*Processor, error) {
+	if d.Client == nil {
+		d.Client = &http.Client{Timeout: 10 * time.Second}
+	}
+	drawn := []byte("whsec_" + id.Token())
+	if _, err := d.Pool.Exec(ctx, sqlInsertSecret, d.Box.Seal(drawn, secretPurpose)); err != nil {
+		return nil, fmt.Errorf("keep the test checkout's secret: %w", err)
+	}
+	var sealed []byte
+	if err := d.Pool.QueryRow(ctx, sqlReadSecret).Scan(&sealed); err != nil {
+		return nil, fmt.Errorf("read the test checkout's secret: %w", err)
+	}
+	secret, err := d.Box.Open(sealed, secretPurpose)
+	if err != nil {
+		return nil, fmt.Errorf("open the test checkout's secret: %w", err)
+	}
+	return &Processor{Deps: d, secret: string(secret)}, nil
+}
+
+// Source says that credits come from the test checkout.
+func (p *Processor) Source() wallet.Source { return wallet.Test }
+
+// Minimum is one cent.
+func (p *Processor) Minimum() money.USD { return money.Cent }
+
+// Verify checks and reads an event that this processor sent.
+func (p *Processor) Verify(body []byte, signature string, wall time.Time) (payment.Event, error) {
+	return payment.Open(body, signature, p.secret, false, wall)
+}
+
+const sqlInsertSession = `
+insert into testpay_session (id, order_id, team_id, payment_id, amount_usd_micro, status, success_url, cancel_url, created_at, expires_at)
+values (@id, @order, @team, @payment, @amount, 'open', @success, @cancel, @wall, @expires)
+on conflict (order_id) do nothing`
+
+const sqlFindOrder = `
+select id, order_id, team_id, payment_id, amount_usd_micro, status, success_url, cancel_url, created_at, expires_at
+from testpay_session where order_id = $1`
+
+const sqlFindSession = `
+select id, order_id, team_id, payment_id, amount_usd_micro, status, success_url, cancel_url, created_at, expires_at
+from testpay_session where id = $1`
+
+const sqlLockSession = sqlFindSession + ` for update`
+
+// A Session is a checkout of this processor.
+type Session struct {
+	ID         string    `db:"id"` // cs_test_…
+	OrderID    uuid.UUID `db:"order_id"`
+	TeamID     uuid.UUID `db:"team_id"`
+	PaymentID  string    `db:"payment_id"` // pi_test_…
+	Amount     money.USD `db:"amount_usd_micro"`
+	Status     string    `db:"status"` // open or complete
+	SuccessURL string    `db:"success_url"`
+	CancelURL  string    `db:"cancel_url"`
+	CreatedAt  time.Time `db:"created_at"` // wall time, like ExpiresAt
+	ExpiresAt  time.Time `db:"expires_at"`
+}
+
+// expired says whether an open session can no longer be paid.
+func (s *Session) expired(wall time.Time) bool {
+	return s.Status == "open" && !wall.Before(s.ExpiresAt)
+}
+
+// CreateTopUp opens a checkout for an order, or finds the one it has.
+func (p *Processor) CreateTopUp(ctx context.Context, o payment.Order) (payment.Session, error) {
+	wall := p.Clock.Wall()
+	_, err := p.Pool.Exec(ctx, sqlInsertSession, pgx.NamedArgs{
+		"id": "cs_test_" + draw(), "order": o.ID, "team": o.TeamID, "payment": "pi_test_" + draw(), "amount": o.Amount,
+		"success": o.SuccessURL, "cancel": o.CancelURL, "wall": wall, "expires": wall.Add(lifetime),
+	})
+	if err != nil {
+		return payment.Session{}, fmt.Errorf("open a test checkout for order %s: %w", o.ID, err)
+	}
+	s, err := p.find(ctx, sqlFindOrder, o.ID)
+	if err != nil {
+		return payment.Session{}, err
+	}
+	return p.session(s), nil
+}
+
+// ReadSession tells how a checkout stands. The fault is ErrNotFound.
+func (p *Processor) ReadSession(ctx context.Context, sessionID string) (payment.Session, error) {
+	s, err := p.find(ctx, sqlFindSession, sessionID)
+	if err != nil {
+		return payment.Session{}, err
+	}
+	return p.session(s), nil
+}
+
+// session is what Stripe would answer for one of its own.
+func (p *Processor) session(s *Session) payment.Session {
+	wall := p.Clock.Wall()
+	read := payment.SessionOf(s.stripe(wall).read())
+	read.URL = p.PublicURL + "/test-checkout/" + s.ID
+	return read
+}
+
+func (p *Processor) find(ctx context.Context, sql string, key any) (*Session, error) {
+	rows, err := p.Pool.Query(ctx, sql, key)
+	if err != nil {
+		return nil, fmt.Errorf("find test checkout %v: %w", key, err)
+	}
+	s, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[Session])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find test checkout %v: %w", key, err)
+	}
+	return &s, nil
+}
+
+// draw returns random text for an id.
+func draw() string { return hex.EncodeToString(id.Bytes(16)) }
