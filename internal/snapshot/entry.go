@@ -3,8 +3,6 @@ package snapshot
 import (
 	"encoding/binary"
 	"errors"
-
-	"golang.org/x/sys/unix"
 )
 
 // A stamp is a file time: seconds since the epoch, also before it, and
@@ -44,9 +42,9 @@ const (
 	flagDevice
 )
 
-func (e *entry) format() uint32 { return e.mode & unix.S_IFMT }
-func (e *entry) isDir() bool    { return e.format() == unix.S_IFDIR }
-func (e *entry) isFile() bool   { return e.format() == unix.S_IFREG }
+func (e *entry) format() uint32 { return e.mode & modeFormat }
+func (e *entry) isDir() bool    { return e.format() == modeDir }
+func (e *entry) isFile() bool   { return e.format() == modeFile }
 
 // blobs is the number of ids in content.
 func (e *entry) blobs() int { return len(e.content) / len(ID{}) }

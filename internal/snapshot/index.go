@@ -118,7 +118,7 @@ func (t *blobTable) grow() {
 type index struct {
 	mu    sync.RWMutex
 	packs []ID
-	ends  []int64 // of the last blob in each pack
+	ends  []int64       // of the last blob in each pack
 	known map[ID]uint32 // number of a pack
 	table [2]blobTable  // by blobType
 }
@@ -145,16 +145,22 @@ func (x *index) has(t blobType, id ID) bool {
 
 // claim reports whether the caller is to store this blob: it is neither in a
 // pack nor on its way into one.
-func (x *index) claim(t blobType, id ID) (pos uint32, mine bool) {
+func (x *index) claim(t blobType, id ID) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	pos = x.table[t].add(id)
-	e := x.table[t].at(pos)
+	e := x.table[t].at(x.table[t].add(id))
 	if e.pack != packNone {
-		return pos, false
+		return false
 	}
 	e.pack = packOpen
-	return pos, true
+	return true
+}
+
+// release undoes claim.
+func (x *index) release(t blobType, id ID) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.table[t].at(x.table[t].add(id)).pack = packNone
 }
 
 // abandon forgets all blobs that are on their way into a pack.

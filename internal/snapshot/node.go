@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"time"
 	"unicode/utf8"
-
-	"golang.org/x/sys/unix"
 )
 
 // nodeJSON is an entry as a tree blob holds it.
@@ -39,37 +37,37 @@ type xattrJSON struct {
 
 // types are restic's names of the file formats.
 var types = map[uint32]string{
-	unix.S_IFREG: "file", unix.S_IFDIR: "dir", unix.S_IFLNK: "symlink",
-	unix.S_IFIFO: "fifo", unix.S_IFCHR: "chardev", unix.S_IFBLK: "dev",
+	modeFile: "file", modeDir: "dir", modeLink: "symlink",
+	modeFifo: "fifo", modeChar: "chardev", modeBlock: "dev",
 }
 
 var formats = map[string]uint32{
-	"file": unix.S_IFREG, "dir": unix.S_IFDIR, "symlink": unix.S_IFLNK,
-	"fifo": unix.S_IFIFO, "chardev": unix.S_IFCHR, "dev": unix.S_IFBLK,
+	"file": modeFile, "dir": modeDir, "symlink": modeLink,
+	"fifo": modeFifo, "chardev": modeChar, "dev": modeBlock,
 }
 
 // goMode turns a mode of the system into the one that trees hold.
 func goMode(m uint32) fs.FileMode {
 	mode := fs.FileMode(m & 0o777)
-	switch m & unix.S_IFMT {
-	case unix.S_IFDIR:
+	switch m & modeFormat {
+	case modeDir:
 		mode |= fs.ModeDir
-	case unix.S_IFLNK:
+	case modeLink:
 		mode |= fs.ModeSymlink
-	case unix.S_IFIFO:
+	case modeFifo:
 		mode |= fs.ModeNamedPipe
-	case unix.S_IFCHR:
+	case modeChar:
 		mode |= fs.ModeDevice | fs.ModeCharDevice
-	case unix.S_IFBLK:
+	case modeBlock:
 		mode |= fs.ModeDevice
 	}
-	if m&unix.S_ISUID != 0 {
+	if m&modeSetuid != 0 {
 		mode |= fs.ModeSetuid
 	}
-	if m&unix.S_ISGID != 0 {
+	if m&modeSetgid != 0 {
 		mode |= fs.ModeSetgid
 	}
-	if m&unix.S_ISVTX != 0 {
+	if m&modeSticky != 0 {
 		mode |= fs.ModeSticky
 	}
 	return mode
@@ -79,13 +77,13 @@ func goMode(m uint32) fs.FileMode {
 func sysMode(mode fs.FileMode) uint32 {
 	m := uint32(mode.Perm())
 	if mode&fs.ModeSetuid != 0 {
-		m |= unix.S_ISUID
+		m |= modeSetuid
 	}
 	if mode&fs.ModeSetgid != 0 {
-		m |= unix.S_ISGID
+		m |= modeSetgid
 	}
 	if mode&fs.ModeSticky != 0 {
-		m |= unix.S_ISVTX
+		m |= modeSticky
 	}
 	return m
 }
@@ -129,7 +127,7 @@ func appendNode(b []byte, e *entry) []byte {
 // appendFormat appends the members that only one format has.
 func appendFormat(b []byte, e *entry) []byte {
 	switch e.format() {
-	case unix.S_IFREG:
+	case modeFile:
 		b = append(b, `,"size":`...)
 		b = strconv.AppendInt(b, e.size, 10)
 		if e.nlink > 1 {
@@ -146,10 +144,10 @@ func appendFormat(b []byte, e *entry) []byte {
 			b = appendID(b, e.content[i*len(ID{}):])
 		}
 		b = append(b, ']')
-	case unix.S_IFDIR:
+	case modeDir:
 		b = append(b, `,"subtree":`...)
 		b = appendID(b, e.content)
-	case unix.S_IFLNK:
+	case modeLink:
 		b = append(b, `,"linktarget":`...)
 		b = appendString(b, string(e.target))
 		if !utf8.Valid(e.target) {
@@ -157,7 +155,7 @@ func appendFormat(b []byte, e *entry) []byte {
 			b = base64.StdEncoding.AppendEncode(b, e.target)
 			b = append(b, '"')
 		}
-	case unix.S_IFCHR, unix.S_IFBLK:
+	case modeChar, modeBlock:
 		b = append(b, `,"device":`...)
 		b = strconv.AppendUint(b, e.rdev, 10)
 	}
@@ -228,7 +226,7 @@ func (n *nodeJSON) entry() (entry, error) {
 		e.xattrs = appendXattr(e.xattrs, x.Name, x.Value)
 	}
 	switch format {
-	case unix.S_IFREG:
+	case modeFile:
 		e.size = int64(n.Size)
 		if e.size < 0 {
 			return entry{}, errors.New("negative size")
@@ -240,17 +238,17 @@ func (n *nodeJSON) entry() (entry, error) {
 		for i := range n.Content {
 			e.content = append(e.content, n.Content[i][:]...)
 		}
-	case unix.S_IFDIR:
+	case modeDir:
 		if n.Subtree == nil {
 			return entry{}, errors.New("folder without subtree")
 		}
 		e.content = n.Subtree[:]
-	case unix.S_IFLNK:
+	case modeLink:
 		e.target = []byte(n.Target)
 		if len(n.TargetRaw) > 0 {
 			e.target = n.TargetRaw
 		}
-	case unix.S_IFCHR, unix.S_IFBLK:
+	case modeChar, modeBlock:
 		e.rdev = n.Device
 	}
 	return e, nil
