@@ -1,0 +1,270 @@
+package arch
+
+import (
+	"bytes"
+	"cmp"
+	"flag"
+	"fmt"
+	"go/ast"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"homeport.dev/homeport/internal/fail"
+)
+
+var update = flag.Bool("update", false, "write golden files")
+
+// calls returns every call of one function of a package of this module in the
+// product.
+func calls(t *testing.T, pkg, function string, fn func(s source, call *ast.CallExpr)) {
+	t.Helper()
+	for _, s := range sources(t, product) {
+		names := s.imports()
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				if p, f := calledName(names, call); p == module+"/internal/"+pkg && f == function {
+					fn(s, call)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// plannedPoints are registered failpoints whose line is not written yet.
+var plannedPoints = []string{"volume.commit.staged", "volume.commit.committed", "volume.commit.published"}
+
+func TestFailpointsAreRegistered(t *testing.T) {
+	t.Parallel()
+	where := map[string]string{}
+	calls(t, "fail", "Point", func(s source, call *ast.CallExpr) {
+		lit, ok := call.Args[0].(*ast.BasicLit)
+		if !ok {
+			t.Errorf("%s: the failpoint's name is not a literal", s.at(call))
+			return
+		}
+		name := unquote(lit.Value)
+		if other, ok := where[name]; ok {
+			t.Errorf("%s: failpoint %s is also at %s", s.at(call), name, other)
+		}
+		where[name] = s.at(call)
+		if !slices.Contains(fail.Names, name) {
+			t.Errorf("%s: failpoint %s is not in fail.Names", s.at(call), name)
+		}
+	})
+	for _, name := range fail.Names {
+		switch planned := slices.Contains(plannedPoints, name); {
+		case where[name] == "" && !planned:
+			t.Errorf("failpoint %s of fail.Names is at no line", name)
+		case where[name] != "" && planned:
+			t.Errorf("failpoint %s is at %s: take it out of plannedPoints", name, where[name])
+		}
+	}
+}
+
+// statuses are what the API makes of a fault's kind.
+var statuses = map[string]int{
+	"Internal": http.StatusInternalServerError, "Malformed": http.StatusBadRequest,
+	"Unauthenticated": http.StatusUnauthorized, "PaymentRequired": http.StatusPaymentRequired,
+	"Forbidden": http.StatusForbidden, "NotFound": http.StatusNotFound, "Conflict": http.StatusConflict,
+	"TooLarge": http.StatusRequestEntityTooLarge, "Unsupported": http.StatusUnsupportedMediaType,
+	"Invalid": http.StatusUnprocessableEntity, "TooMany": http.StatusTooManyRequests,
+	"Unavailable": http.StatusServiceUnavailable,
+}
+
+var faultCode = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
+
+type faultRow struct {
+	code, detail string
+	status       int
+}
+
+// fixedStatus are codes whose status no kind stands for.
+var fixedStatus = map[string]int{"method_not_allowed": http.StatusMethodNotAllowed}
+
+// foreignCodes are packages that speak another product's vocabulary, in which
+// one code has many sentences.
+var foreignCodes = []string{"auth", "gotrue"}
+
+// inThePod are packages whose faults no client of the API sees.
+var inThePod = []string{"agent", "sandboxinit", "apiclient"}
+
+// faults reads every fault.New of the control plane. A code means one status,
+// and within one package one fault.
+func faults(t *testing.T) []faultRow {
+	t.Helper()
+	known := constants(t)
+	status, where := map[string]int{}, map[string]string{}
+	var rows []faultRow
+	calls(t, "fault", "New", func(s source, call *ast.CallExpr) {
+		if slices.Contains(inThePod, s.pkg) {
+			return
+		}
+		kind, ok := call.Args[0].(*ast.SelectorExpr)
+		if !ok || statuses[kind.Sel.Name] == 0 {
+			t.Errorf("%s: the fault's kind is not one of package fault", s.at(call))
+			return
+		}
+		code, okCode := known.text(s, call.Args[1])
+		detail, okDetail := known.text(s, call.Args[2])
+		row := faultRow{code: code, detail: detail, status: cmp.Or(fixedStatus[code], statuses[kind.Sel.Name])}
+		key := s.pkg + " " + code
+		switch {
+		case !okCode || !okDetail:
+			t.Errorf("%s: the fault's code and sentence are not constants", s.at(call))
+			return
+		case !faultCode.MatchString(code):
+			t.Errorf("%s: the fault's code %q is not snake_case", s.at(call), code)
+		case detail == "":
+			t.Errorf("%s: fault %s says nothing to the user", s.at(call), code)
+		case where[key] != "" && !slices.Contains(foreignCodes, s.pkg):
+			t.Errorf("%s: code %s is also at %s", s.at(call), code, where[key])
+		case status[code] != 0 && status[code] != row.status && !slices.Contains(foreignCodes, s.pkg):
+			t.Errorf("%s: code %s is status %d here and %d elsewhere", s.at(call), code, row.status, status[code])
+		}
+		status[code], where[key] = row.status, s.at(call)
+		rows = append(rows, row)
+	})
+	slices.SortFunc(rows, func(a, b faultRow) int {
+		return cmp.Or(cmp.Compare(a.code, b.code), cmp.Compare(a.status, b.status), cmp.Compare(a.detail, b.detail))
+	})
+	return slices.Compact(rows)
+}
+
+// TestFaultCodesAreListed holds docs/codes.md, which clients read, equal to the
+// code.
+func TestFaultCodesAreListed(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("<!-- Generated by go test ./internal/arch -run FaultCodes -update. Do not edit. -->\n# Error codes\n\n" +
+		"Every error of the API is `application/problem+json` (RFC 9457) with `type: urn:homeport:<code>`, `title`,\n" +
+		"`status`, `detail` and `code`. Match on `code` or `status`, never on the sentence.\n\n" +
+		"| code | status | detail |\n|---|---|---|\n")
+	for _, f := range faults(t) {
+		fmt.Fprintf(&b, "| `%s` | %d | %s |\n", f.code, f.status, strings.ReplaceAll(f.detail, "|", "\\|"))
+	}
+	name := filepath.Join(root, "docs", "codes.md")
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(string(golden), b.String()); diff != "" {
+		t.Errorf("docs/codes.md is out of date, run this test with -update (-golden +code):\n%s", diff)
+	}
+}
+
+// TestFaultsAreDeclaredOnce: a fault made inside a function is one that nobody
+// can match.
+func TestFaultsAreDeclaredOnce(t *testing.T) {
+	t.Parallel()
+	for _, s := range sources(t, product) {
+		names := s.imports()
+		for _, decl := range s.file.Decls {
+			fn, ok := decl.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			ast.Inspect(fn, func(n ast.Node) bool {
+				if call, ok := n.(*ast.CallExpr); ok {
+					if p, f := calledName(names, call); p == module+"/internal/fault" && f == "New" {
+						t.Errorf("%s: declare the fault as a package variable", s.at(call))
+					}
+				}
+				return true
+			})
+		}
+	}
+}
+
+// statusFiles are the files that choose HTTP statuses.
+var statusFiles = []string{"internal/api/problem.go"}
+
+// TestStatusesAreChosenInOnePlace looks for error statuses in the API's other
+// files.
+func TestStatusesAreChosenInOnePlace(t *testing.T) {
+	t.Parallel()
+	for _, s := range sources(t, func(s source) bool { return product(s) && s.pkg == "api" }) {
+		if slices.Contains(statusFiles, s.path) {
+			continue
+		}
+		names := s.imports()
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			id, ok := sel.X.(*ast.Ident)
+			if ok && names[id.Name] == "net/http" && isErrorStatus(sel.Sel.Name) {
+				t.Errorf("%s: http.%s: return a fault, problem.go chooses the status", s.at(sel), sel.Sel.Name)
+			}
+			return true
+		})
+	}
+}
+
+func isErrorStatus(name string) bool {
+	for _, code := range statuses {
+		if name == "Status"+strings.ReplaceAll(http.StatusText(code), " ", "") {
+			return true
+		}
+	}
+	return name == "Error" || name == "NotFound"
+}
+
+// machinePath finds folders of the machines that this was written on.
+var machinePath = regexp.MustCompile(`(^|[^\w./-])(/` + `work/(main|shared|\.)|/` + `root/(go|\.cache|\.npm|\.config)\b|/` + `home/[a-z]+/)`)
+
+// TestNoFileNamesAMachine reads every text file of the tree.
+func TestNoFileNamesAMachine(t *testing.T) {
+	t.Parallel()
+	err := walk(func(name string) error {
+		info, err := os.Stat(filepath.Join(root, name))
+		if err != nil || info.Size() > 1<<20 {
+			return nil //nolint:nilerr // somebody else's temporary file
+		}
+		raw, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil || !utf8.Valid(raw) {
+			return nil //nolint:nilerr // gone, or not a text
+		}
+		for i, line := range bytes.Split(raw, []byte("\n")) {
+			if m := machinePath.Find(line); m != nil {
+				t.Errorf("%s:%d: %q belongs to one machine", name, i+1, m)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestToDosHaveANumber: a TODO without one is never done.
+func TestToDosHaveANumber(t *testing.T) {
+	t.Parallel()
+	numbered := regexp.MustCompile(`\b(TODO|FIXME|XXX)\b(\([\w#-]+\))?`)
+	for _, s := range sources(t, anything) {
+		for _, group := range s.file.Comments {
+			for _, c := range group.List {
+				if m := numbered.FindStringSubmatch(c.Text); m != nil && m[2] == "" && s.pkg != "arch" {
+					t.Errorf("%s: a TODO without a name or a number", s.at(c))
+				}
+			}
+		}
+	}
+}
