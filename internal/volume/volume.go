@@ -11,6 +11,7 @@ package volume
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -18,8 +19,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"homeport.dev/homeport/internal/agentapi"
 	"homeport.dev/homeport/internal/blob"
 	"homeport.dev/homeport/internal/clock"
+	"homeport.dev/homeport/internal/fault"
 	"homeport.dev/homeport/internal/job"
 	"homeport.dev/homeport/internal/money"
 	"homeport.dev/homeport/internal/seal"
@@ -29,9 +32,37 @@ import (
 
 // Sizes in bytes.
 const (
-	QuotaBytes    = 500e9  // what a volume holds
-	refuseBytes   = 525e9  // background syncs are refused above (105 %)
-	HardStopBytes = 1000e9 // nothing at all is taken above
+	QuotaBytes    = 500_000_000_000   // what a volume holds
+	refuseBytes   = 525_000_000_000   // background syncs are refused above (105 %)
+	HardStopBytes = 1_000_000_000_000 // nothing at all is taken above
+)
+
+// Faults of this package.
+var (
+	// ErrNotFound occurs when the team has no such volume, or it is deleted.
+	ErrNotFound = fault.New(fault.NotFound, "volume_not_found", "There is no such volume.")
+	// ErrInUse occurs when a pod holds the volume.
+	ErrInUse = fault.New(fault.Conflict, "volume_in_use", "Volume is in use")
+	// ErrFrozen occurs when a volume whose storage was not paid is to be used.
+	ErrFrozen = fault.New(fault.PaymentRequired, "volume_frozen", "This volume is frozen because its storage was not paid. Add credit to your wallet to use it again.")
+	// ErrNotYours occurs when a member deletes or restores the volume of somebody else.
+	ErrNotYours = fault.New(fault.Forbidden, "volume_role", "Only the person who created this volume or an admin can do this.")
+	// ErrPlanLimit occurs when the plan allows no further volume.
+	ErrPlanLimit = fault.New(fault.Forbidden, "volume_plan_limit", "Hobby teams can have 1 volume. Upgrade to Pro for unlimited volumes.")
+	// ErrName occurs when a name is too long.
+	ErrName = fault.New(fault.Invalid, "volume_name", "The name must have at most 80 characters.")
+	// ErrFenced occurs when an attachment is over: its epoch is old.
+	ErrFenced = fault.New(fault.Conflict, agentapi.CodeFenced, "This pod no longer holds the volume.")
+	// ErrParent occurs when a commit does not build on the head.
+	ErrParent = fault.New(fault.Conflict, agentapi.CodeParent, "The volume has another head.")
+	// ErrQuota occurs when a volume is too full to take more.
+	ErrQuota = fault.New(fault.Conflict, agentapi.CodeQuota, "The volume is over its quota of 500 GB. Delete files to go on syncing.")
+	// ErrNotRestored occurs when a commit comes before the restore was reported complete.
+	ErrNotRestored = fault.New(fault.Conflict, "not_restored", "The volume is not restored yet.")
+	// ErrCommit occurs when a commit or a request for grants contradicts itself or the store.
+	ErrCommit = fault.New(fault.Invalid, "commit_invalid", "The commit is not valid.")
+	// ErrObject occurs when a grant is asked for an object that is not the volume's.
+	ErrObject = fault.New(fault.NotFound, "object_unknown", "The volume has no such object.")
 )
 
 // RatePerGBHundredth is the price of 0.01 GB: 0.0002 USD per GB and hour.
@@ -83,6 +114,23 @@ func (v Volume) SizeGB() string { return money.USD(SizeGBHundredths(v.SizeBytes)
 // Rate is the volume's price per hour.
 func (v Volume) Rate() money.Rate { return RateOf(v.SizeBytes) }
 
+// QuotaPercent is how full the volume is, rounded down.
+func (v Volume) QuotaPercent() int { return int(v.SizeBytes / (QuotaBytes / 100)) }
+
+// QuotaNotice is what to tell the user about a volume that is almost full, or
+// full: for the card, a mail and the message of the day. It is empty below 90 %.
+func (v Volume) QuotaNotice() string {
+	switch p := v.QuotaPercent(); {
+	case v.SizeBytes > refuseBytes:
+		return fmt.Sprintf("Volume %q holds %s of 500 GB. Background sync is paused: delete files to resume it.", v.Name, v.SizeGB())
+	case p >= 100:
+		return fmt.Sprintf("Volume %q is full: %s of 500 GB. Above 105 %% background sync stops.", v.Name, v.SizeGB())
+	case p >= 90:
+		return fmt.Sprintf("Volume %q is %d %% full: %s of 500 GB.", v.Name, p, v.SizeGB())
+	}
+	return ""
+}
+
 // Deps is what the service stands on. Hooks that are nil are skipped.
 type Deps struct {
 	Pool   *pgxpool.Pool
@@ -96,6 +144,9 @@ type Deps struct {
 	// OnCommitTx joins the transaction that moves a head; it may lock the pod,
 	// and runs before the volume is locked.
 	OnCommitTx func(ctx context.Context, tx pgx.Tx, volumeID, podID uuid.UUID, final bool, at time.Time) error
+	// OnFinal follows a final snapshot that a sweep published because the node
+	// that committed it could not: nobody was told of it yet.
+	OnFinal func(ctx context.Context, volumeID, podID uuid.UUID) error
 }
 
 // A Service carries out the use cases of volumes.

@@ -1,0 +1,74 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"homeport.dev/homeport/internal/blob"
+	"homeport.dev/homeport/internal/pg"
+)
+
+const sqlListPurgeable = `
+select id from volume where purge_at <= $1 and purged_at is null order by purge_at limit 20`
+
+// PurgeDue removes for good the data of volumes whose time in the trash is
+// over: first the keys' use ends with the rows, then the objects. Restore
+// refuses such volumes, so nobody gets back half of one. It may be interrupted
+// and called again.
+func (s *Service) PurgeDue(ctx context.Context) error {
+	rows, err := s.Pool.Query(ctx, sqlListPurgeable, s.Clock.Now())
+	if err != nil {
+		return fmt.Errorf("list what to purge: %w", err)
+	}
+	due, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	if err != nil {
+		return fmt.Errorf("list what to purge: %w", err)
+	}
+	var errs []error
+	for _, volumeID := range due {
+		if err := s.purge(ctx, volumeID); err != nil {
+			errs = append(errs, fmt.Errorf("purge volume %s: %w", volumeID, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Service) purge(ctx context.Context, volumeID uuid.UUID) error {
+	for _, prefix := range []string{prefixOf(volumeID) + "/", stagingPrefix + volumeID.String() + "/"} {
+		var names []string
+		err := s.Store.List(ctx, prefix, func(info blob.Info) error {
+			names = append(names, info.Key)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if err := s.Store.Delete(ctx, name); err != nil {
+				return err
+			}
+		}
+	}
+	return pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
+		for _, sql := range []string{sqlForgetObjects, sqlForgetSnapshots} {
+			if _, err := tx.Exec(ctx, sql, volumeID); err != nil {
+				return err
+			}
+		}
+		_, err := tx.Exec(ctx, sqlMarkPurged, volumeID, s.Clock.Now())
+		return err
+	})
+}
+
+const sqlForgetObjects = `delete from volume_pack where volume_id = $1`
+
+const sqlForgetSnapshots = `delete from volume_snapshot where volume_id = $1`
+
+const sqlMarkPurged = `
+update volume set purged_at = $2, key_sealed = null, password_sealed = null, chunker_key_sealed = null,
+  repository_made = false, head_snapshot = null, head_tree = null, head_seq = 0, head_time_ns = null
+where id = $1`
