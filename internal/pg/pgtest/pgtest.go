@@ -4,6 +4,9 @@
 // create databases; else every test process starts one of its own, without
 // durability, that ends and leaves no file when the process ends, however it
 // ends. Nothing needs to be set up or torn down by the caller.
+//
+// In a synctest bubble: call URL outside, pg.Open inside. The server and its
+// connections outlive the bubble.
 package pgtest
 
 import (
