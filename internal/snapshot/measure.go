@@ -1,14 +1,17 @@
 package snapshot
 
 import (
+	"container/list"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"sync"
 
 	"homeport.dev/homeport/internal/blob"
 )
 
-// A Reader reads the committed objects of one volume, on the server's side.
+// A Reader reads the objects of one volume, on the server's side.
 type Reader interface {
 	// Indexes lists the ids of all index objects that count.
 	Indexes(ctx context.Context) ([]ID, error)
@@ -38,19 +41,219 @@ func (r storeReader) Get(ctx context.Context, kind Kind, id ID, offset, length i
 // Measured is what a volume's owner pays for.
 type Measured struct {
 	Bytes   int64 // of file data that are not holes, hard links once
-	Entries int64 // files, folders and others
+	Entries int64 // files, folders and others, without the root
 }
+
+// maxEntries bounds what one snapshot may hold.
+const maxEntries = 5_000_000
+
+// maxBytes bounds what a tree may claim to hold: it keeps the sums from
+// overflowing.
+const maxBytes = 1 << 60
 
 // A MeasureCache remembers what trees hold, so that measuring a new snapshot
 // reads only the trees that changed. It serves all volumes and is safe for
 // concurrent use.
-type MeasureCache struct{}
+type MeasureCache struct {
+	mu    sync.Mutex
+	limit int
+	trees map[treeKey]*list.Element
+	order *list.List // of *measuredTree, most recently used first
+}
 
-// NewMeasureCache returns a cache of at most so many trees.
-func NewMeasureCache(trees int) *MeasureCache { return &MeasureCache{} }
+// A treeKey names a tree of one volume: volumes prove nothing to each other.
+type treeKey struct {
+	volume [16]byte
+	tree   ID
+}
 
-// Measure walks the tree of a snapshot. The faults are ErrDamaged, also when a
-// blob is in no index, and ErrTooLarge.
+// A measuredTree is what a tree and those below it hold.
+type measuredTree struct {
+	key   treeKey
+	total Measured
+	links []measuredLink // files of several names in this very tree
+	kids  []ID           // subtrees that have links somewhere below
+}
+
+type measuredLink struct {
+	number uint64
+	bytes  int64
+}
+
+// NewMeasureCache returns a cache of at most so many trees, a few hundred
+// bytes each.
+func NewMeasureCache(trees int) *MeasureCache {
+	return &MeasureCache{limit: max(trees, 1), trees: map[treeKey]*list.Element{}, order: list.New()}
+}
+
+func (c *MeasureCache) find(key treeKey) *measuredTree {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.trees[key]
+	if e == nil {
+		return nil
+	}
+	c.order.MoveToFront(e)
+	return e.Value.(*measuredTree)
+}
+
+func (c *MeasureCache) add(t *measuredTree) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.trees[t.key] != nil {
+		return
+	}
+	c.trees[t.key] = c.order.PushFront(t)
+	for c.order.Len() > c.limit {
+		last := c.order.Remove(c.order.Back()).(*measuredTree)
+		delete(c.trees, last.key)
+	}
+}
+
+// Measure walks the tree of a snapshot. cache may be nil. The faults are
+// ErrDamaged, also when a tree or a blob is in no index, and ErrTooLarge.
+//
+// A tree found in the cache is taken for what it was: that its blobs are still
+// stored is for those who delete packs to know.
 func Measure(ctx context.Context, src Reader, key Key, root ID, cache *MeasureCache) (Measured, error) {
-	return Measured{}, errors.New("snapshot: not written yet")
+	if !key.usable() {
+		return Measured{}, ErrKey.Because(errors.New("the key is empty"))
+	}
+	ids, err := src.Indexes(ctx)
+	if err != nil {
+		return Measured{}, fmt.Errorf("measure: %w", err)
+	}
+	m := &measuring{key: &key, cache: cache, seen: map[ID]*measuredTree{}}
+	if m.index, err = loadIndex(ctx, src, &key, ids); err != nil {
+		return Measured{}, fmt.Errorf("measure: %w", err)
+	}
+	m.trees = &treeReader{from: src, key: &key, index: m.index}
+	t, err := m.tree(ctx, root, 0)
+	if err != nil {
+		return Measured{}, fmt.Errorf("measure: %w", err)
+	}
+	total := t.total
+	if err := m.addLinks(ctx, root, map[ID]bool{}, map[uint64]bool{}, &total); err != nil {
+		return Measured{}, fmt.Errorf("measure: %w", err)
+	}
+	total.Entries-- // the root itself
+	return total, nil
+}
+
+// A measuring is one measurement.
+type measuring struct {
+	key   *Key
+	index *index
+	trees *treeReader
+	cache *MeasureCache
+	seen  map[ID]*measuredTree // of this measurement, also what the cache dropped
+}
+
+// deepest bounds the recursion; users make the trees.
+const deepest = 4000
+
+// tree measures a tree without its files of several names.
+func (m *measuring) tree(ctx context.Context, id ID, depth int) (*measuredTree, error) {
+	if t := m.seen[id]; t != nil {
+		return t, nil
+	}
+	if depth > deepest {
+		return nil, ErrTooLarge.Because(errors.New("folders nest too deep"))
+	}
+	key := treeKey{volume: m.key.macK, tree: id}
+	if t := m.cache.find(key); t != nil {
+		m.seen[id] = t
+		return t, nil
+	}
+	entries, err := m.trees.read(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	t := &measuredTree{key: key}
+	for i := range entries {
+		if err := m.entry(ctx, t, &entries[i], depth); err != nil {
+			return nil, err
+		}
+		if t.total.Entries > maxEntries || t.total.Bytes > maxBytes {
+			return nil, ErrTooLarge
+		}
+	}
+	m.seen[id] = t
+	m.cache.add(t)
+	return t, nil
+}
+
+// entry adds an entry to its tree.
+func (m *measuring) entry(ctx context.Context, t *measuredTree, e *entry, depth int) error {
+	t.total.Entries++
+	switch {
+	case e.isDir():
+		kid, err := m.tree(ctx, e.blob(0), depth+1)
+		if err != nil {
+			return err
+		}
+		t.total.Entries += kid.total.Entries
+		t.total.Bytes += kid.total.Bytes
+		if len(kid.links) > 0 || len(kid.kids) > 0 {
+			t.kids = append(t.kids, e.blob(0))
+		}
+	case e.isFile():
+		bytes, err := m.bytes(e)
+		if err != nil {
+			return err
+		}
+		if e.nlink > 1 {
+			t.links = append(t.links, measuredLink{number: e.link, bytes: bytes})
+			return nil
+		}
+		t.total.Bytes += bytes
+	}
+	return nil
+}
+
+// bytes is what the blobs of a file hold but for holes. What the file claims
+// as its size does not count.
+func (m *measuring) bytes(e *entry) (int64, error) {
+	n := int64(0)
+	for i := range e.blobs() {
+		id := e.blob(i)
+		b, ok := m.index.look(dataBlob, id)
+		if !ok {
+			return 0, ErrDamaged.Because(fmt.Errorf("blob %s is in no index", id))
+		}
+		if !isZero(id) {
+			n += b.size()
+		}
+	}
+	return n, nil
+}
+
+// addLinks adds the files of several names, each once.
+func (m *measuring) addLinks(ctx context.Context, id ID, seen map[ID]bool, counted map[uint64]bool, total *Measured) error {
+	if seen[id] {
+		return nil
+	}
+	seen[id] = true
+	t, err := m.tree(ctx, id, 0)
+	if err != nil {
+		return err
+	}
+	for _, l := range t.links {
+		if !counted[l.number] {
+			counted[l.number] = true
+			total.Bytes += l.bytes
+		}
+	}
+	for _, kid := range t.kids {
+		if err := m.addLinks(ctx, kid, seen, counted, total); err != nil {
+			return err
+		}
+	}
+	return nil
 }
