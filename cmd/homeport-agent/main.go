@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command homeport-agent runs inside a pod. `run` is the agent itself, for
 // machines whose every process belongs to the pod; `stage1` and `stage2` make
 // a sandbox pod and become its agent; `exec` and `sftp` are what the agent
@@ -69,7 +71,7 @@ func runSandboxPod(ctx context.Context, pod sandboxinit.Pod) error {
 	}
 	return agent.Run(ctx, agent.Config{
 		BaseURL: "http://homeport", Dial: dial, Token: pod.Token, SSH: listeners,
-		StateDir: pod.StateDir, Workspace: pod.Workspace, Rootless: pod.Rootless, Limits: pod.Limits,
+		StateDir: pod.StateDir, Workspace: pod.Workspace, Limits: pod.Limits,
 		Version: version, Ready: func() { ready(pod.Ready) }, Logger: logger(),
 	})
 }

@@ -1,3 +1,5 @@
+//go:build linux
+
 package agent
 
 import (
@@ -302,5 +304,36 @@ func awaitFile(t *testing.T, path string) {
 		if sleep(ctx, killPoll) != nil {
 			t.Fatalf("%s did not appear", path)
 		}
+	}
+}
+
+func TestANewNoticeReachesOpenTerminals(t *testing.T) {
+	t.Parallel()
+	r := served(t)
+	cmd := r.ssh("-tt", pod, "echo in; read x")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	out := bufio.NewReader(pipe)
+	if line, err := out.ReadString('\n'); line != "in\r\n" {
+		t.Fatalf("%q %v", line, err)
+	}
+	r.node.order(func(o *agentapi.Orders) { o.Notice += "\nThe balance lasts 15 minutes." })
+	for _, want := range []string{"\r\n", "The balance lasts 15 minutes.\r\n"} {
+		if line, err := out.ReadString('\n'); line != want {
+			t.Fatalf("%q %v", line, err)
+		}
+	}
+	_, _ = io.WriteString(in, "\n")
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
 	}
 }

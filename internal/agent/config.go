@@ -1,3 +1,5 @@
+//go:build linux
+
 package agent
 
 import (
@@ -21,7 +23,6 @@ type Config struct {
 	StateDir  string         // the agent's own folder, outside Workspace; made if it is not there
 	Workspace string         // where the volume goes; made if it is not there
 	Home      string         // of root; default /root
-	Rootless  bool           // one uid only: owners cannot be restored
 	Limits    string         // what is enforced here, for the message of the day
 	Version   string         // of the agent
 

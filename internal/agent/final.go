@@ -1,3 +1,5 @@
+//go:build linux
+
 package agent
 
 import (
@@ -21,11 +23,12 @@ func (a *agent) freeze(ctx context.Context) {
 	case <-a.final:
 	}
 	a.status.setPhase(agentapi.PhaseFinal)
-	a.sshd.close()
+	a.sshd.shut()
 	a.calm = a.procs.killAll(ctx, killGrace)
 	if !a.calm {
 		a.log.Error("some processes could not be ended")
 	}
+	a.sshd.close()
 	close(a.frozen)
 }
 

@@ -1,3 +1,5 @@
+//go:build linux
+
 package agent
 
 import (
@@ -65,7 +67,9 @@ func (a *agent) leaseOnce(ctx, call context.Context, cancel context.CancelFunc, 
 // obey puts orders in force.
 func (a *agent) obey(o agentapi.Orders, seen string) {
 	a.setKeys(o.AuthorizedKeys)
-	a.status.setNotice(o.Notice)
+	if added := a.status.setNotice(o.Notice); added != "" {
+		a.sshd.announce(added)
+	}
 	switch o.Command {
 	case agentapi.CommandNone:
 	case agentapi.CommandSync:
@@ -92,7 +96,7 @@ func (a *agent) setKeys(lines []string) {
 	if bad > 0 {
 		a.log.Warn("public keys could not be read", "count", bad)
 	}
-	if changed && a.sshd != nil {
+	if changed {
 		a.sshd.recheck()
 	}
 }

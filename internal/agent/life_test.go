@@ -1,3 +1,5 @@
+//go:build linux
+
 package agent
 
 import (
@@ -9,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,10 +83,7 @@ func TestTheAgentEndsByTheControlPlanesWord(t *testing.T) {
 			if err := wait(); err == nil {
 				t.Error("the session ended well")
 			}
-			pid, _ := os.ReadFile(pidFile)
-			if _, err := os.Stat("/proc/" + string(pid[:len(pid)-1])); err == nil {
-				t.Error("a user's process outlived the agent")
-			}
+			awaitGone(t, pidFile)
 			awaitRefused(t, "127.0.0.1:"+r.port)
 		})
 	}
@@ -174,5 +174,45 @@ func TestAnUnchangedNodeIsNotAskedInALoop(t *testing.T) {
 	defer r.node.mu.Unlock()
 	if r.node.leases > before+1 {
 		t.Errorf("%d heartbeats within one command", r.node.leases-before)
+	}
+}
+
+// TestAPodsEveryProcessEndsWithIt runs the agent in a process of its own, as
+// on a machine of its own.
+func TestAPodsEveryProcessEndsWithIt(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	cmd := r.process()
+	r.node.awaitPhase(agentapi.PhaseServing)
+	pidFile := filepath.Join(r.home, "pid")
+	orphan := filepath.Join(r.home, "orphan")
+	r.output("", pod, "(setsid sh -c 'echo $$ > "+orphan+"' &)")
+	awaitFile(t, orphan)
+	awaitGone(t, orphan) // a dead one that nobody waited for would still be listed
+	r.output("", pod, "(setsid setsid sh -c 'echo $$ > "+pidFile+"; exec env -i sleep 600' > /dev/null 2>&1 < /dev/null &)")
+	awaitFile(t, pidFile)
+	r.node.command(agentapi.CommandStop)
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("ended with %v", err)
+	}
+	awaitGone(t, pidFile)
+}
+
+// awaitGone waits until the process whose number a file holds is gone.
+func awaitGone(t *testing.T, pidFile string) {
+	t.Helper()
+	pid, err := os.ReadFile(pidFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		if _, err := os.Stat("/proc/" + strings.TrimSpace(string(pid))); err != nil {
+			return
+		}
+		if sleep(ctx, killPoll) != nil {
+			t.Fatalf("process %s is still there", pid)
+		}
 	}
 }

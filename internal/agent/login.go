@@ -1,3 +1,5 @@
+//go:build linux
+
 package agent
 
 import (
@@ -69,10 +71,13 @@ func (s *session) greet() {
 	if _, err := os.Stat(filepath.Join(s.conn.server.home, ".hushlogin")); err == nil {
 		return
 	}
-	text := strings.TrimSpace(s.conn.server.motd())
-	if text == "" {
-		return
+	if text := strings.TrimSpace(s.conn.server.motd()); text != "" {
+		_, _ = s.ch.Write([]byte(terminalText(text)))
 	}
-	text = strings.ReplaceAll(text, "\r\n", "\n")
-	_, _ = s.ch.Write([]byte(strings.ReplaceAll(text, "\n", "\r\n") + "\r\n"))
+}
+
+// terminalText is text with the line ends of a terminal.
+func terminalText(text string) string {
+	text = strings.ReplaceAll(strings.TrimSpace(text), "\r\n", "\n")
+	return strings.ReplaceAll(text, "\n", "\r\n") + "\r\n"
 }

@@ -1,3 +1,5 @@
+//go:build linux
+
 package agent
 
 import (
@@ -18,6 +20,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -72,7 +75,7 @@ func runAgentProcess() error {
 
 // rig is one agent, its node and a client's keys.
 type rig struct {
-	t         *testing.T
+	t         testing.TB
 	node      *node
 	dir       string
 	workspace string
@@ -83,7 +86,7 @@ type rig struct {
 }
 
 // newRig prepares the folders and a key that may log in.
-func newRig(t *testing.T) *rig {
+func newRig(t testing.TB) *rig {
 	t.Helper()
 	r := &rig{t: t, node: newNode(t), dir: t.TempDir(), done: make(chan error, 1)}
 	r.workspace, r.home = filepath.Join(r.dir, "workspace"), filepath.Join(r.dir, "root")
@@ -151,7 +154,7 @@ func (r *rig) start(change func(c *Config)) {
 }
 
 // testWriter puts the agent's log into the test's.
-type testWriter struct{ t *testing.T }
+type testWriter struct{ t testing.TB }
 
 func (w testWriter) Write(p []byte) (int, error) {
 	w.t.Log(strings.TrimSpace(string(p)))
@@ -213,8 +216,10 @@ func (r *rig) sshArgs() []string {
 
 // ssh prepares an OpenSSH client.
 func (r *rig) ssh(args ...string) *exec.Cmd {
+	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
+	r.t.Cleanup(cancel)
 	full := append(r.sshArgs(), "-p", r.port)
-	return exec.CommandContext(r.t.Context(), "ssh", append(full, args...)...)
+	return exec.CommandContext(ctx, "ssh", append(full, args...)...)
 }
 
 // output runs a command in the pod, which must succeed.
@@ -242,7 +247,7 @@ func (r *rig) try(stdin string, args ...string) (string, int) {
 
 const pod = "root@127.0.0.1"
 
-func readAll(t *testing.T, r io.Reader) string {
+func readAll(t testing.TB, r io.Reader) string {
 	t.Helper()
 	b, err := io.ReadAll(r)
 	if err != nil {

@@ -1,3 +1,5 @@
+//go:build linux
+
 package agent
 
 import (
@@ -28,7 +30,7 @@ import (
 // node is a control plane of one volume, in memory. Its log is the outside
 // world that tests assert from.
 type node struct {
-	t      *testing.T
+	t      testing.TB
 	server *httptest.Server
 
 	mu       sync.Mutex
@@ -57,7 +59,7 @@ type node struct {
 
 const testToken = "token-of-the-test"
 
-func newNode(t *testing.T) *node {
+func newNode(t testing.TB) *node {
 	t.Helper()
 	key, err := snapshot.NewKey().MarshalJSON()
 	if err != nil {
@@ -231,7 +233,11 @@ func (n *node) answerLease(r *http.Request) (any, int, string) {
 	for {
 		n.mu.Lock()
 		orders, changed, down := n.orders, n.changed, n.down
+		refused, code := n.refuse[r.URL.Path], n.code
 		n.mu.Unlock()
+		if refused != 0 {
+			return nil, refused, code
+		}
 		if orders.Version != m.Seen {
 			return orders, 0, ""
 		}

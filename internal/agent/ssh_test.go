@@ -1,3 +1,5 @@
+//go:build linux
+
 package agent
 
 import (
@@ -12,7 +14,7 @@ import (
 )
 
 // served starts an agent and waits until it serves.
-func served(t *testing.T) *rig {
+func served(t testing.TB) *rig {
 	t.Helper()
 	r := newRig(t)
 	r.start(nil)

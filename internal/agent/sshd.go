@@ -1,3 +1,5 @@
+//go:build linux
+
 package agent
 
 import (
@@ -43,6 +45,7 @@ type sshServer struct {
 	mu        sync.Mutex
 	listeners []net.Listener
 	conns     map[*sshConn]struct{}
+	terminals map[*session]struct{} // sessions on a terminal
 	closed    bool
 	wg        sync.WaitGroup
 }
@@ -63,7 +66,7 @@ func newSSHServer(hostKey []byte, keys *keyring, procs *table, home string, motd
 	}
 	s := &sshServer{
 		keys: keys, procs: procs, home: home, motd: motd, log: log,
-		slots: make(chan struct{}, maxStarting), conns: map[*sshConn]struct{}{},
+		slots: make(chan struct{}, maxStarting), conns: map[*sshConn]struct{}{}, terminals: map[*session]struct{}{},
 	}
 	s.config = &ssh.ServerConfig{
 		MaxAuthTries:      maxAuthTries,
@@ -200,10 +203,10 @@ func (s *sshServer) recheck() {
 	}
 }
 
-// close ends the listeners and every connection, and waits for them. It may be
-// called twice.
-func (s *sshServer) close() {
+// shut ends the listeners and every connection. It may be called twice.
+func (s *sshServer) shut() {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.closed = true
 	for _, l := range s.listeners {
 		l.Close()
@@ -211,8 +214,35 @@ func (s *sshServer) close() {
 	for c := range s.conns {
 		c.Close()
 	}
-	s.mu.Unlock()
+}
+
+// close shuts the server and waits for all it serves.
+func (s *sshServer) close() {
+	s.shut()
 	s.wg.Wait()
+}
+
+// announce writes text on every terminal, as far as their clients read.
+func (s *sshServer) announce(text string) {
+	text = terminalText(text)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	for t := range s.terminals {
+		s.wg.Go(func() { _, _ = t.ch.Write([]byte("\r\n" + text)) }) // ends with the connection at the latest
+	}
+}
+
+// onTerminal notes that a session has a terminal, or none any more.
+func (s *sshServer) onTerminal(t *session, has bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.terminals, t)
+	if has {
+		s.terminals[t] = struct{}{}
+	}
 }
 
 // mayOpen reports whether the connection's key may do more than authenticate.

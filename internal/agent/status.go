@@ -1,7 +1,11 @@
+//go:build linux
+
 package agent
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -70,10 +74,20 @@ func (s *status) setNote(note string) {
 	s.lease.Note = note
 }
 
-func (s *status) setNotice(notice string) {
+// setNotice replaces the control plane's notice and returns the lines of it
+// that are new.
+func (s *status) setNotice(notice string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	old := strings.Split(s.notice, "\n")
 	s.notice = notice
+	var added []string
+	for line := range strings.SplitSeq(notice, "\n") {
+		if !slices.Contains(old, line) {
+			added = append(added, line)
+		}
+	}
+	return strings.Join(added, "\n")
 }
 
 // motd is the message of the day.

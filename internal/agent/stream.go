@@ -1,3 +1,5 @@
+//go:build linux
+
 package agent
 
 import (
@@ -21,6 +23,7 @@ func (s *session) runOnTerminal(cmd *exec.Cmd) error {
 		return err
 	}
 	s.child = child
+	s.conn.server.onTerminal(s, true)
 	s.wg.Go(func() { _, _ = io.Copy(s.tty, s.ch) }) // ends with the channel or the terminal
 	copied := make(chan struct{})
 	s.wg.Go(func() {
@@ -35,6 +38,7 @@ func (s *session) runOnTerminal(cmd *exec.Cmd) error {
 			s.exit(child.status)
 		case <-s.gone:
 		}
+		s.conn.server.onTerminal(s, false)
 		s.ch.Close()
 		s.tty.Close() // hangs up what is left on it
 	})

@@ -1,3 +1,5 @@
+//go:build linux
+
 package agent
 
 import (
@@ -5,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -167,6 +170,7 @@ func (a *agent) makeSyncer(ctx context.Context) error {
 	a.syncer, err = snapshot.NewSyncer(ctx, snapshot.SyncerOptions{
 		Objects: a.store, Key: a.key, ChunkerKey: v.ChunkerKey, Root: a.cfg.Workspace, State: state,
 		Head: head, Indexes: indexes, Resume: resume, Hostname: a.welcome.Hostname, Now: a.cfg.Clock.Wall,
+		Limits: snapshot.Limits{Workers: syncWorkers(runtime.NumCPU())},
 	})
 	return err
 }
@@ -185,6 +189,10 @@ func (a *agent) noteSync(err error) {
 	}
 	a.status.setNote(note)
 }
+
+// syncWorkers bounds what syncing takes from the user's programs: two cores or
+// a tenth of them.
+func syncWorkers(cores int) int { return min(cores, max(2, cores/10)) }
 
 // cpuTime is the processor time this process has used.
 func cpuTime() time.Duration {
