@@ -23,6 +23,7 @@ const (
 // claims are what an access token says, in the words of the auth client.
 type claims struct {
 	jwt.RegisteredClaims
+	Audience     string         `json:"aud"` // one text, where the library would write a list
 	Email        string         `json:"email"`
 	Phone        string         `json:"phone"`
 	AppMetadata  map[string]any `json:"app_metadata"`
@@ -33,6 +34,9 @@ type claims struct {
 	SessionID    string         `json:"session_id"`
 	IsAnonymous  bool           `json:"is_anonymous"`
 }
+
+// GetAudience gives the library the audience to check.
+func (c claims) GetAudience() (jwt.ClaimStrings, error) { return jwt.ClaimStrings{c.Audience}, nil }
 
 type method struct {
 	Method    string `json:"method"`
@@ -48,10 +52,10 @@ func (s *Service) newAccessToken(ctx context.Context, user User, session uuid.UU
 	expires = now.Add(AccessTTL).Truncate(time.Second)
 	t := jwt.NewWithClaims(jwt.SigningMethodES256, claims{
 		RegisteredClaims: jwt.RegisteredClaims{
-			Issuer: s.issuer, Subject: user.ID.String(), Audience: jwt.ClaimStrings{audience},
+			Issuer: s.issuer, Subject: user.ID.String(),
 			IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(expires),
 		},
-		Email: user.Email, Role: audience, AAL: "aal1",
+		Audience: audience, Email: user.Email, Role: audience, AAL: "aal1",
 		AppMetadata:  map[string]any{"provider": "email", "providers": []string{"email"}},
 		UserMetadata: map[string]any{},
 		AMR:          []method{{Method: "otp", Timestamp: user.LastSignInAt.Unix()}},

@@ -225,3 +225,30 @@ func TestNodesThatStartTogetherMakeOneKey(t *testing.T) {
 		t.Errorf("%d keys", n)
 	}
 }
+
+func TestAnAccessTokenSaysWhatTheAuthClientReads(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, pgtest.New(t))
+	grant := r.signIn("ada@example.com")
+	claims := jwt.MapClaims{}
+	token, _, err := jwt.NewParser().ParseUnverified(grant.AccessToken, claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token.Header["alg"] != "ES256" || token.Header["typ"] != "JWT" || token.Header["kid"] == nil {
+		t.Errorf("header = %v", token.Header)
+	}
+	for claim, want := range map[string]any{
+		"iss": testURL + "/auth/v1", "sub": grant.User.ID.String(), "aud": "authenticated", "role": "authenticated", "email": "ada@example.com",
+		"phone": "", "aal": "aal1", "is_anonymous": false, "exp": float64(grant.ExpiresAt.Unix()), "iat": float64(r.now.Wall().Unix()),
+	} {
+		if claims[claim] != want {
+			t.Errorf("%s = %v, want %v", claim, claims[claim], want)
+		}
+	}
+	for _, claim := range []string{"app_metadata", "user_metadata", "amr", "session_id"} {
+		if claims[claim] == nil {
+			t.Errorf("%s is missing", claim)
+		}
+	}
+}
