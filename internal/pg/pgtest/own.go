@@ -81,7 +81,7 @@ func openHome() (home, error) {
 	if err != nil {
 		return home{}, err
 	}
-	h := home{dir: filepath.Join(os.TempDir(), fmt.Sprintf("homeport-pgtest-%d", os.Getuid())), cred: cred, bin: found[0]}
+	h := home{dir: filepath.Join(base(), fmt.Sprintf("homeport-pgtest-%d", os.Getuid())), cred: cred, bin: found[0]}
 	if err := os.Mkdir(h.dir, 0o711); err != nil && !errors.Is(err, os.ErrExist) {
 		return home{}, err
 	}
