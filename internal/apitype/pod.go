@@ -32,6 +32,8 @@ type Pod struct {
 // CreatePod asks for a pod. Beside the ids it echoes the offer; the server
 // prices it from its own catalogue and takes price as the caller's maximum.
 type CreatePod struct {
+	_ struct{} `additionalProperties:"true"`
+
 	VolumeID        string   `json:"volume_id"`
 	SSHKeyID        string   `json:"ssh_key_id"`
 	TeamID          string   `json:"team_id"`

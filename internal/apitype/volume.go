@@ -19,6 +19,8 @@ type Volume struct {
 
 // CreateVolume asks for a volume.
 type CreateVolume struct {
+	_ struct{} `additionalProperties:"true"`
+
 	Name   string `json:"name,omitempty" doc:"Trimmed; 'Untitled' when empty; at most 80 characters."`
 	TeamID string `json:"team_id"`
 }
@@ -44,6 +46,8 @@ type SSHKey struct {
 
 // CreateSSHKey asks to keep a public key.
 type CreateSSHKey struct {
+	_ struct{} `additionalProperties:"true"`
+
 	Name      string `json:"name,omitempty"`
 	PublicKey string `json:"public_key"`
 	TeamID    string `json:"team_id"`

@@ -27,6 +27,8 @@ type Transaction struct {
 
 // CreditCheckout asks to add money.
 type CreditCheckout struct {
+	_ struct{} `additionalProperties:"true"`
+
 	Amount Decimal `json:"amount" doc:"USD, 0.01 to 10000, at most 2 decimals."`
 }
 

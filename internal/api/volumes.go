@@ -1,0 +1,138 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"homeport.dev/homeport/internal/apitype"
+	"homeport.dev/homeport/internal/team"
+	"homeport.dev/homeport/internal/volume"
+	"homeport.dev/homeport/internal/wallet"
+)
+
+func (s *server) registerVolumes() {
+	session(s, huma.Operation{
+		OperationID: "list-volumes", Method: http.MethodGet, Path: "/volumes",
+		Summary: "The team's volumes, newest first; with deleted=true, those in the trash",
+	}, s.listVolumes)
+	session(s, huma.Operation{
+		OperationID: "create-volume", Method: http.MethodPost, Path: "/volumes", DefaultStatus: http.StatusCreated,
+		Summary: "Create a volume",
+	}, s.createVolume)
+	session(s, huma.Operation{
+		OperationID: "delete-volume", Method: http.MethodDelete, Path: "/volumes/{id}", DefaultStatus: http.StatusNoContent,
+		Summary: "Move a volume to the trash, where it stays for 7 days",
+	}, s.deleteVolume)
+	session(s, huma.Operation{
+		OperationID: "restore-volume", Method: http.MethodPost, Path: "/volumes/{id}/restore", DefaultStatus: http.StatusCreated,
+		Summary: "Take a volume out of the trash",
+	}, s.restoreVolume)
+	session(s, huma.Operation{
+		OperationID: "list-volume-segments", Method: http.MethodGet, Path: "/volumes/{id}/segments",
+		Summary: "The rates at which a volume was charged",
+	}, s.listSegments)
+}
+
+type volumesIn struct {
+	bearer
+	inTeam
+	Deleted bool `query:"deleted"`
+}
+
+func (s *server) listVolumes(ctx context.Context, p team.Person, in volumesIn) (*list[apitype.Volume], error) {
+	scope, err := s.scope(ctx, p, in.TeamID, team.Read)
+	if err != nil {
+		return nil, err
+	}
+	read := s.Volumes.List
+	if in.Deleted {
+		read = s.Volumes.ListDeleted
+	}
+	volumes, err := read(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	return listOf(volumes, volumeOf), nil
+}
+
+func volumeOf(v volume.Volume) apitype.Volume {
+	return apitype.Volume{
+		ID: v.ID.String(), TeamID: v.TeamID.String(), Name: v.Name, SizeGB: apitype.Decimal(v.SizeGB()),
+		PricePerHour: apitype.Decimal(v.Rate().Decimal()), CurrentlyUsed: v.CurrentlyUsed, Deleted: v.Deleted,
+		CreatedAt: v.CreatedAt, DeletedAt: v.DeletedAt, SyncedAt: v.LastCommitAt, CreatedBy: v.CreatedBy.String(),
+	}
+}
+
+type createVolumeIn struct {
+	bearer
+	once
+	Body apitype.CreateVolume
+}
+
+func (s *server) createVolume(ctx context.Context, p team.Person, in createVolumeIn) (*body[apitype.Volume], error) {
+	scope, err := s.scope(ctx, p, in.Body.TeamID, team.Use)
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.Volumes.Create(ctx, scope, in.Body.Name, in.request(s, p, "POST /volumes"))
+	if err != nil {
+		return nil, err
+	}
+	return &body[apitype.Volume]{Body: volumeOf(v)}, nil
+}
+
+func (s *server) deleteVolume(ctx context.Context, p team.Person, in oneIn) (*nothing, error) {
+	scope, err := s.scope(ctx, p, in.TeamID, team.Use)
+	if err != nil {
+		return nil, err
+	}
+	volumeID, err := parse(in.ID, volume.ErrNotFound)
+	if err != nil {
+		return nil, err
+	}
+	return nil, s.Volumes.Delete(ctx, scope, volumeID)
+}
+
+type restoreVolumeIn struct {
+	oneIn
+	Key string `header:"Idempotency-Key" maxLength:"255"`
+}
+
+func (s *server) restoreVolume(ctx context.Context, p team.Person, in restoreVolumeIn) (*body[apitype.Volume], error) {
+	scope, err := s.scope(ctx, p, in.TeamID, team.Use)
+	if err != nil {
+		return nil, err
+	}
+	volumeID, err := parse(in.ID, volume.ErrNotFound)
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.Volumes.Restore(ctx, scope, volumeID, once{Key: in.Key}.request(s, p, "POST /volumes/"+in.ID+"/restore"))
+	if err != nil {
+		return nil, err
+	}
+	return &body[apitype.Volume]{Body: volumeOf(v)}, nil
+}
+
+func (s *server) listSegments(ctx context.Context, p team.Person, in oneIn) (*list[apitype.Segment], error) {
+	scope, err := s.scope(ctx, p, in.TeamID, team.Read)
+	if err != nil {
+		return nil, err
+	}
+	volumeID, err := parse(in.ID, volume.ErrNotFound)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.Volumes.Find(ctx, scope, volumeID); err != nil {
+		return nil, err
+	}
+	segments, err := s.Wallet.Segments(ctx, scope, volumeID)
+	if err != nil {
+		return nil, err
+	}
+	return listOf(segments, func(g wallet.Segment) apitype.Segment {
+		return apitype.Segment{From: g.From, To: g.To, Rate: apitype.Decimal(g.Rate.Decimal())}
+	}), nil
+}
