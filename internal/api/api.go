@@ -106,12 +106,12 @@ func (s *server) refuseOthers(mux *http.ServeMux) {
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { WriteFault(w, ErrNoPath) })
 }
 
-// A bearer is the part of an input that carries the session.
-type bearer struct {
+// A Bearer is the part of an input that carries the session.
+type Bearer struct {
 	Authorization string `header:"Authorization" hidden:"true"`
 }
 
-func (b bearer) header() string { return b.Authorization }
+func (b Bearer) header() string { return b.Authorization }
 
 type withSession interface{ header() string }
 
@@ -178,19 +178,19 @@ func parse(text string, unknown *fault.Error) (uuid.UUID, error) {
 }
 
 // once is the part of an input that makes a POST repeatable.
-type once struct {
+type Once struct {
 	Key     string `header:"Idempotency-Key" maxLength:"255" doc:"Honoured for 24 hours: the same key and body get the first answer."`
 	RawBody []byte
 }
 
 // request names the call for its owner's transaction.
-func (o once) request(s *server, p team.Person, route string) idem.Request {
+func (o Once) request(s *server, p team.Person, route string) idem.Request {
 	sum := sha256.Sum256(bytes.TrimSpace(o.RawBody))
 	return idem.Request{Scope: p.ID.String() + " " + route, Key: o.Key, BodyHash: sum[:], Wall: s.Clock.Wall()}
 }
 
-// inTeam is the part of an input that names the team.
-type inTeam struct {
+// InTeam is the part of an input that names the team.
+type InTeam struct {
 	TeamID string `query:"team_id" required:"true" doc:"Team id, a UUID."`
 }
 

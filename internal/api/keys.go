@@ -46,8 +46,8 @@ func keyOf(k sshkey.SSHKey) apitype.SSHKey {
 }
 
 type createKeyIn struct {
-	bearer
-	once
+	Bearer
+	Once
 	Body apitype.CreateSSHKey
 }
 
@@ -63,7 +63,7 @@ func (s *server) createKey(ctx context.Context, p team.Person, in createKeyIn) (
 	return &body[apitype.SSHKey]{Body: keyOf(k)}, nil
 }
 
-func (s *server) deleteKey(ctx context.Context, p team.Person, in oneIn) (*nothing, error) {
+func (s *server) deleteKey(ctx context.Context, p team.Person, in OneIn) (*nothing, error) {
 	scope, err := s.scope(ctx, p, in.TeamID, team.Use)
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func (s *server) registerOffers() {
 }
 
 type offersIn struct {
-	bearer
+	Bearer
 	TeamID      string `query:"team_id" doc:"Team id; read only with a session."`
 	IfNoneMatch string `header:"If-None-Match"`
 }

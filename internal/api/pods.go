@@ -32,8 +32,8 @@ func (s *server) registerPods() {
 }
 
 type podsIn struct {
-	bearer
-	inTeam
+	Bearer
+	InTeam
 }
 
 func (s *server) listPods(ctx context.Context, p team.Person, in podsIn) (*list[apitype.Pod], error) {
@@ -64,8 +64,8 @@ func podOf(p *pod.Pod) apitype.Pod {
 }
 
 type createPodIn struct {
-	bearer
-	once
+	Bearer
+	Once
 	Body apitype.CreatePod
 }
 
@@ -104,13 +104,13 @@ func (s *server) createPod(ctx context.Context, p team.Person, in createPodIn) (
 	return &body[apitype.Pod]{Body: podOf(made)}, nil
 }
 
-type oneIn struct {
-	bearer
-	inTeam
+type OneIn struct {
+	Bearer
+	InTeam
 	ID string `path:"id"`
 }
 
-func (s *server) deletePod(ctx context.Context, p team.Person, in oneIn) (*nothing, error) {
+func (s *server) deletePod(ctx context.Context, p team.Person, in OneIn) (*nothing, error) {
 	scope, err := s.scope(ctx, p, in.TeamID, team.Use)
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ func (s *server) registerUser() {
 	}, s.listMembers)
 }
 
-func (s *server) userInfo(ctx context.Context, p team.Person, _ bearer) (*body[apitype.UserInfo], error) {
+func (s *server) userInfo(ctx context.Context, p team.Person, _ Bearer) (*body[apitype.UserInfo], error) {
 	info, err := s.Teams.UserInfo(ctx, p)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func teamOf(t team.Team) apitype.Team {
 }
 
 type membersIn struct {
-	bearer
+	Bearer
 	ID string `path:"id"`
 }
 

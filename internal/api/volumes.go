@@ -36,8 +36,8 @@ func (s *server) registerVolumes() {
 }
 
 type volumesIn struct {
-	bearer
-	inTeam
+	Bearer
+	InTeam
 	Deleted bool `query:"deleted"`
 }
 
@@ -66,8 +66,8 @@ func volumeOf(v volume.Volume) apitype.Volume {
 }
 
 type createVolumeIn struct {
-	bearer
-	once
+	Bearer
+	Once
 	Body apitype.CreateVolume
 }
 
@@ -83,7 +83,7 @@ func (s *server) createVolume(ctx context.Context, p team.Person, in createVolum
 	return &body[apitype.Volume]{Body: volumeOf(v)}, nil
 }
 
-func (s *server) deleteVolume(ctx context.Context, p team.Person, in oneIn) (*nothing, error) {
+func (s *server) deleteVolume(ctx context.Context, p team.Person, in OneIn) (*nothing, error) {
 	scope, err := s.scope(ctx, p, in.TeamID, team.Use)
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (s *server) deleteVolume(ctx context.Context, p team.Person, in oneIn) (*no
 }
 
 type restoreVolumeIn struct {
-	oneIn
+	OneIn
 	Key string `header:"Idempotency-Key" maxLength:"255"`
 }
 
@@ -109,14 +109,14 @@ func (s *server) restoreVolume(ctx context.Context, p team.Person, in restoreVol
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.Volumes.Restore(ctx, scope, volumeID, once{Key: in.Key}.request(s, p, "POST /volumes/"+in.ID+"/restore"))
+	v, err := s.Volumes.Restore(ctx, scope, volumeID, Once{Key: in.Key}.request(s, p, "POST /volumes/"+in.ID+"/restore"))
 	if err != nil {
 		return nil, err
 	}
 	return &body[apitype.Volume]{Body: volumeOf(v)}, nil
 }
 
-func (s *server) listSegments(ctx context.Context, p team.Person, in oneIn) (*list[apitype.Segment], error) {
+func (s *server) listSegments(ctx context.Context, p team.Person, in OneIn) (*list[apitype.Segment], error) {
 	scope, err := s.scope(ctx, p, in.TeamID, team.Read)
 	if err != nil {
 		return nil, err

@@ -31,8 +31,8 @@ func (s *server) registerWallet() {
 }
 
 type balanceIn struct {
-	bearer
-	inTeam
+	Bearer
+	InTeam
 	Estimates bool `query:"include_estimates"`
 }
 
@@ -67,8 +67,8 @@ func addEstimates(out *apitype.Balance, b wallet.Balance) {
 }
 
 type transactionsIn struct {
-	bearer
-	inTeam
+	Bearer
+	InTeam
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"1000"`
 	Cursor string `query:"cursor" doc:"From the Link header of the page before."`
 }
@@ -115,9 +115,9 @@ func text(s string) *string {
 }
 
 type creditCheckoutIn struct {
-	bearer
-	inTeam
-	once
+	Bearer
+	InTeam
+	Once
 	Body apitype.CreditCheckout
 }
 
