@@ -54,7 +54,7 @@ type node struct {
 	loseNext map[string]bool // path -> do it, but break off the answer
 	badStore int             // object requests that fail from here on
 	breakAt  int             // bytes after which an answer's body breaks off, once per request
-	onPut    func()
+	onObject func(method string) // before an object is moved
 }
 
 const testToken = "token-of-the-test"
@@ -145,7 +145,7 @@ func (n *node) awaitPhase(p agentapi.Phase) {
 // ServeHTTP answers the agent.
 func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n.mu.Lock()
-	down, page, status, code, onPut := n.down, n.page, n.refuse[r.URL.Path], n.code, n.onPut
+	down, page, status, code, onObject := n.down, n.page, n.refuse[r.URL.Path], n.code, n.onObject
 	lose := n.loseNext[r.URL.Path]
 	delete(n.loseNext, r.URL.Path)
 	n.mu.Unlock()
@@ -160,8 +160,8 @@ func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		problem(w, status, code)
 		return
 	case strings.HasPrefix(r.URL.Path, agentapi.PathObject):
-		if r.Method == http.MethodPut && onPut != nil {
-			onPut()
+		if onObject != nil {
+			onObject(r.Method)
 		}
 		n.serveObject(w, r)
 		return

@@ -96,7 +96,7 @@ func TestStoreTellsFaultsApart(t *testing.T) {
 	}
 	n.update(func() { clear(n.refuse); n.badStore = 1 << 30 })
 	ctx, cancel := context.WithCancelCause(t.Context())
-	n.update(func() { n.onPut = func() { cancel(ErrFenced) } })
+	n.update(func() { n.onObject = func(string) { cancel(ErrFenced) } })
 	if err := s.Put(ctx, o, []byte("x")); !errors.Is(err, ErrFenced) {
 		t.Errorf("ended while trying: %v", err)
 	}
