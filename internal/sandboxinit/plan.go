@@ -37,10 +37,13 @@ type plan struct {
 	NoPids   bool     `json:"no_pids"` // filled in by stage 1: no control group counts processes
 }
 
+// birthFile, in the machine's folder, holds its birth.
+const birthFile = "birth.json"
+
 // A birth is what stage 1 records of PID 1 before it lets it go on, so that no
 // running pod is ever unknown. Package sandbox reads it.
 type birth struct {
-	PID     int      `json:"pid"`
+	PID     int      `json:"pid"`     // 0 = not started yet
 	Start   string   `json:"start"`   // field 22 of /proc/<pid>/stat
 	Boot    string   `json:"boot_id"` // the host's boot
 	Cgroups []string `json:"cgroups"` // folders to remove after the end

@@ -57,11 +57,14 @@ func stage1() error {
 	unix.CloseOnExec(fdLock)
 	files := inherited(fdLock+1, p.SSH)
 	time.AfterFunc(patience, func() { os.Exit(1) })
-	groups := join(&p)
+	b := birth{Boot: bootID(), Cgroups: join(&p), Limits: p.Enforced}
+	if err := writeFile(filepath.Join(p.Dir, birthFile), b); err != nil {
+		return err
+	}
 	if err := build(p); err != nil {
 		return err
 	}
-	return spawn(p, files, groups)
+	return spawn(p, files, b)
 }
 
 // inherited wraps n files from first on, and keeps them from every child that
@@ -78,7 +81,7 @@ func inherited(first, n int) []*os.File {
 // spawn starts PID 1 of the pod from the pod's own copy of this binary. PID 1
 // waits for its plan, which it gets only after its birth was recorded: when
 // this process dies before, the pipe ends and PID 1 with it.
-func spawn(p plan, files []*os.File, groups []string) error {
+func spawn(p plan, files []*os.File, b birth) error {
 	in, feed, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("pipe: %w", err)
@@ -102,9 +105,9 @@ func spawn(p plan, files []*os.File, groups []string) error {
 		return fmt.Errorf("start PID 1: %w", err)
 	}
 	_, _ = in.Close(), up.Close()
-	b := birth{PID: cmd.Process.Pid, Boot: bootID(), Cgroups: groups, Limits: p.Enforced}
+	b.PID = cmd.Process.Pid
 	if b.Start, err = startTime(b.PID); err == nil {
-		err = writeFile(filepath.Join(p.Dir, "birth.json"), b)
+		err = writeFile(filepath.Join(p.Dir, birthFile), b)
 	}
 	if err == nil {
 		err = json.NewEncoder(feed).Encode(p)

@@ -28,7 +28,7 @@ type record struct {
 
 // A birth is birth.json, written by stage 1 before PID 1 goes on.
 type birth struct {
-	PID     int      `json:"pid"`
+	PID     int      `json:"pid"`     // 0 = not started yet
 	Start   string   `json:"start"`   // field 22 of /proc/<pid>/stat
 	Boot    string   `json:"boot_id"` // the host's boot
 	Cgroups []string `json:"cgroups"` // control groups to remove after the end
@@ -138,11 +138,13 @@ func (c *cloud) state(r record) (provider.State, string) {
 	// The lock is asked first: it is given up after the birth was recorded.
 	building := lockHeld(filepath.Join(dir, lockName))
 	var b birth
-	born, err := readJSON(filepath.Join(dir, birthFile), &b)
+	_, err := readJSON(filepath.Join(dir, birthFile), &b)
 	switch {
-	case err == nil && born && b.alive():
+	case err == nil && b.alive():
 		return provider.Running, ""
-	case err == nil && born:
+	case err == nil && b.PID > 0 && building:
+		return provider.Terminating, "" // the lock is held to remove it
+	case err == nil && b.PID > 0:
 		return provider.Gone, "The machine ended by itself."
 	case building:
 		return provider.Building, ""

@@ -119,6 +119,10 @@ func testNode(dir, name string) error {
 	if err != nil {
 		return err
 	}
+	if err := s.Supported(context.Background()); err != nil {
+		return err
+	}
+	fmt.Println("launching")
 	m, err := c.Launch(context.Background(), request(name, offers[0], 0))
 	if err != nil {
 		return err
@@ -138,4 +142,3 @@ func newSandbox(dir string, agent http.Handler) (*sandbox.Sandbox, error) {
 	}
 	return sandbox.New(sandbox.Config{Dir: dir, AgentBinary: self, Agent: agent, Clock: clock.New(), Logger: slog.New(slog.DiscardHandler)})
 }
-
