@@ -48,7 +48,7 @@ func (s *Service) Commit(ctx context.Context, a Attachment, in agentapi.Commit) 
 	}
 	done, err := s.findCommitted(ctx, a, p.id)
 	if err == nil {
-		return s.finish(ctx, done, p)
+		return s.finish(ctx, a, done, p)
 	}
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return agentapi.Committed{}, false, err
@@ -76,7 +76,7 @@ func (s *Service) Commit(ctx context.Context, a Attachment, in agentapi.Commit) 
 		return agentapi.Committed{}, false, err
 	}
 	fail.Point("volume.commit.committed")
-	return s.finish(ctx, done, p)
+	return s.finish(ctx, a, done, p)
 }
 
 // fenced returns err when it says that the head could not be moved.
@@ -89,7 +89,13 @@ func fenced(err error) error {
 
 // finish publishes what is committed and answers. A background snapshot that
 // cannot be published now is left to PublishDue; a final one is not done.
-func (s *Service) finish(ctx context.Context, c committed, p proposal) (agentapi.Committed, bool, error) {
+func (s *Service) finish(ctx context.Context, a Attachment, c committed, p proposal) (agentapi.Committed, bool, error) {
+	if p.final && !c.Final {
+		var err error
+		if c.Final, err = s.makeFinal(ctx, a, c); err != nil {
+			return agentapi.Committed{}, false, err
+		}
+	}
 	if c.PublishedAt == nil {
 		err := s.publish(ctx, c, p.stored)
 		if err != nil && c.Final {
@@ -101,6 +107,24 @@ func (s *Service) finish(ctx context.Context, c committed, p proposal) (agentapi
 	}
 	fail.Point("volume.commit.published")
 	return c.wire(), c.Final, nil
+}
+
+const sqlMakeFinal = `
+update volume_snapshot s set final = true
+from volume v
+where s.volume_id = @volume and s.seq = @seq and v.id = s.volume_id
+  and v.head_seq = s.seq and v.epoch = @epoch and v.pod_id = @pod`
+
+// makeFinal makes a background snapshot the final one: the pod began to end
+// after it, and nothing differs from it. It says whether that is so.
+func (s *Service) makeFinal(ctx context.Context, a Attachment, c committed) (bool, error) {
+	tag, err := s.Pool.Exec(ctx, sqlMakeFinal, pgx.NamedArgs{
+		"volume": a.VolumeID, "seq": c.Seq, "epoch": a.Epoch, "pod": a.PodID,
+	})
+	if err != nil {
+		return false, fmt.Errorf("make snapshot %d of volume %s final: %w", c.Seq, a.VolumeID, err)
+	}
+	return tag.RowsAffected() == 1, nil
 }
 
 // parseCommit checks what a commit says of itself. The faults are ErrFenced

@@ -22,7 +22,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/crypto/poly1305" //nolint:staticcheck // the repository format is built on it
 
 	"homeport.dev/homeport/internal/agentapi"
@@ -397,5 +396,3 @@ var _ interface {
 	blob.Store
 	blob.Signer
 } = (*memory)(nil)
-
-var _ = (*pgxpool.Pool)(nil)
