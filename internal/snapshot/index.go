@@ -284,11 +284,18 @@ type getter interface {
 	Get(ctx context.Context, kind Kind, id ID, offset, length int64) (io.ReadCloser, error)
 }
 
-// loadIndex reads all index objects, several at a time. The fault is
-// ErrDamaged.
+// loadIndex reads index objects into a new index. The fault is ErrDamaged.
 func loadIndex(ctx context.Context, from getter, key *Key, ids []ID) (*index, error) {
 	x := newIndex()
-	err := parallel(ctx, 4, len(ids), func(ctx context.Context, i int) error {
+	if err := x.load(ctx, from, key, ids); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// load reads index objects, several at a time. The fault is ErrDamaged.
+func (x *index) load(ctx context.Context, from getter, key *Key, ids []ID) error {
+	return parallel(ctx, 4, len(ids), func(ctx context.Context, i int) error {
 		packs, err := fetchIndex(ctx, from, key, ids[i])
 		if err != nil {
 			return fmt.Errorf("read index %s: %w", ids[i], err)
@@ -298,10 +305,13 @@ func loadIndex(ctx context.Context, from getter, key *Key, ids []ID) (*index, er
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return x, nil
+}
+
+// size is the number of blobs.
+func (x *index) size() int {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.table[dataBlob].n + x.table[treeBlob].n
 }
 
 func fetchIndex(ctx context.Context, from getter, key *Key, id ID) ([]packed, error) {

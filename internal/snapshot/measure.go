@@ -1,12 +1,12 @@
 package snapshot
 
 import (
-	"container/list"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 
 	"homeport.dev/homeport/internal/blob"
 )
@@ -51,71 +51,6 @@ const maxEntries = 5_000_000
 // overflowing.
 const maxBytes = 1 << 60
 
-// A MeasureCache remembers what trees hold, so that measuring a new snapshot
-// reads only the trees that changed. It serves all volumes and is safe for
-// concurrent use.
-type MeasureCache struct {
-	mu    sync.Mutex
-	limit int
-	trees map[treeKey]*list.Element
-	order *list.List // of *measuredTree, most recently used first
-}
-
-// A treeKey names a tree of one volume: volumes prove nothing to each other.
-type treeKey struct {
-	volume [16]byte
-	tree   ID
-}
-
-// A measuredTree is what a tree and those below it hold.
-type measuredTree struct {
-	key   treeKey
-	total Measured
-	links []measuredLink // files of several names in this very tree
-	kids  []ID           // subtrees that have links somewhere below
-}
-
-type measuredLink struct {
-	number uint64
-	bytes  int64
-}
-
-// NewMeasureCache returns a cache of at most so many trees, a few hundred
-// bytes each.
-func NewMeasureCache(trees int) *MeasureCache {
-	return &MeasureCache{limit: max(trees, 1), trees: map[treeKey]*list.Element{}, order: list.New()}
-}
-
-func (c *MeasureCache) find(key treeKey) *measuredTree {
-	if c == nil {
-		return nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e := c.trees[key]
-	if e == nil {
-		return nil
-	}
-	c.order.MoveToFront(e)
-	return e.Value.(*measuredTree)
-}
-
-func (c *MeasureCache) add(t *measuredTree) {
-	if c == nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.trees[t.key] != nil {
-		return
-	}
-	c.trees[t.key] = c.order.PushFront(t)
-	for c.order.Len() > c.limit {
-		last := c.order.Remove(c.order.Back()).(*measuredTree)
-		delete(c.trees, last.key)
-	}
-}
-
 // Measure walks the tree of a snapshot. cache may be nil. The faults are
 // ErrDamaged, also when a tree or a blob is in no index, and ErrTooLarge.
 //
@@ -130,7 +65,7 @@ func Measure(ctx context.Context, src Reader, key Key, root ID, cache *MeasureCa
 		return Measured{}, fmt.Errorf("measure: %w", err)
 	}
 	m := &measuring{key: &key, cache: cache, seen: map[ID]*measuredTree{}}
-	if m.index, err = loadIndex(ctx, src, &key, ids); err != nil {
+	if m.index, err = cache.index(ctx, src, &key, ids); err != nil {
 		return Measured{}, fmt.Errorf("measure: %w", err)
 	}
 	m.trees = &treeReader{from: src, key: &key, index: m.index}
@@ -139,7 +74,7 @@ func Measure(ctx context.Context, src Reader, key Key, root ID, cache *MeasureCa
 		return Measured{}, fmt.Errorf("measure: %w", err)
 	}
 	total := t.total
-	if err := m.addLinks(ctx, root, map[ID]bool{}, map[uint64]bool{}, &total); err != nil {
+	if err := m.addLinks(ctx, root, map[ID]bool{}, map[ID]bool{}, &total); err != nil {
 		return Measured{}, fmt.Errorf("measure: %w", err)
 	}
 	total.Entries-- // the root itself
@@ -209,12 +144,18 @@ func (m *measuring) entry(ctx context.Context, t *measuredTree, e *entry, depth 
 			return err
 		}
 		if e.nlink > 1 {
-			t.links = append(t.links, measuredLink{number: e.link, bytes: bytes})
+			t.links = append(t.links, measuredLink{file: linkedFile(e), bytes: bytes})
 			return nil
 		}
 		t.total.Bytes += bytes
 	}
 	return nil
+}
+
+// linkedFile names a file of several names. Its bytes are part of the name, or
+// else all files of a volume could claim to be one.
+func linkedFile(e *entry) ID {
+	return sha256.Sum256(append(binary.LittleEndian.AppendUint64(nil, e.link), e.content...))
 }
 
 // bytes is what the blobs of a file hold but for holes. What the file claims
@@ -235,7 +176,7 @@ func (m *measuring) bytes(e *entry) (int64, error) {
 }
 
 // addLinks adds the files of several names, each once.
-func (m *measuring) addLinks(ctx context.Context, id ID, seen map[ID]bool, counted map[uint64]bool, total *Measured) error {
+func (m *measuring) addLinks(ctx context.Context, id ID, seen map[ID]bool, counted map[ID]bool, total *Measured) error {
 	if seen[id] {
 		return nil
 	}
@@ -245,8 +186,8 @@ func (m *measuring) addLinks(ctx context.Context, id ID, seen map[ID]bool, count
 		return err
 	}
 	for _, l := range t.links {
-		if !counted[l.number] {
-			counted[l.number] = true
+		if !counted[l.file] {
+			counted[l.file] = true
 			total.Bytes += l.bytes
 		}
 	}
