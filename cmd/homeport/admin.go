@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"homeport.dev/homeport/internal/app"
+)
+
+// withAdmin runs a command on an opened administration, and closes it.
+func withAdmin(cmd *cobra.Command, s *settings, run func(ctx context.Context, m *app.Admin) error) error {
+	c, err := s.load()
+	if err != nil {
+		return err
+	}
+	m, err := app.OpenAdmin(cmd.Context(), c, cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	return errors.Join(run(cmd.Context(), m), m.Close(cmd.Context()))
+}
+
+// result writes what a command found: one JSON object, or text for people.
+func result(w io.Writer, asJSON bool, v any, text string) error {
+	if asJSON {
+		return json.NewEncoder(w).Encode(v)
+	}
+	_, err := fmt.Fprintln(w, text)
+	return err
+}
+
+func volumeCommand(s *settings) *cobra.Command {
+	var asJSON bool
+	repository := &cobra.Command{
+		Use: "repository ID", Short: "Name a volume's repository, for a plain restic", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			volumeID, err := uuid.Parse(args[0])
+			if err != nil {
+				return fmt.Errorf("%q is not a volume's id", args[0])
+			}
+			return withAdmin(cmd, s, func(ctx context.Context, m *app.Admin) error {
+				r, err := m.VolumeRepository(ctx, volumeID)
+				if err != nil {
+					return err
+				}
+				text := fmt.Sprintf("repository  %s\npassword    %s\nsnapshot    %s", r.Repository, r.Password, r.Snapshot)
+				return result(cmd.OutOrStdout(), asJSON, r, text)
+			})
+		},
+	}
+	repository.Flags().BoolVar(&asJSON, "json", false, "one JSON object")
+	volume := &cobra.Command{Use: "volume", Short: "Volumes"}
+	volume.AddCommand(repository)
+	return volume
+}
+
+func migrateCommand(s *settings) *cobra.Command {
+	var asJSON bool
+	status := &cobra.Command{
+		Use: "status", Short: "List the schema's migrations", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withAdmin(cmd, s, func(ctx context.Context, m *app.Admin) error {
+				list, err := m.Migrations(ctx)
+				if err != nil {
+					return err
+				}
+				text := ""
+				for _, g := range list {
+					text += fmt.Sprintf("%04d  %s\n", g.Version, g.Name)
+				}
+				return result(cmd.OutOrStdout(), asJSON, map[string]any{"migrations": list}, text)
+			})
+		},
+	}
+	status.Flags().BoolVar(&asJSON, "json", false, "one JSON object")
+	migrate := &cobra.Command{Use: "migrate", Short: "The database's schema"}
+	migrate.AddCommand(status)
+	return migrate
+}
+
+func sandboxCommand(s *settings) *cobra.Command {
+	var asJSON bool
+	stop := &cobra.Command{
+		Use: "stop", Short: "End every sandbox pod of the state folder", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := s.load()
+			if err != nil {
+				return err
+			}
+			n, err := app.SandboxStop(cmd.Context(), c, cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			return result(cmd.OutOrStdout(), asJSON, map[string]int{"stopped": n}, fmt.Sprintf("%d sandbox pods ended.", n))
+		},
+	}
+	stop.Flags().BoolVar(&asJSON, "json", false, "one JSON object")
+	box := &cobra.Command{Use: "sandbox", Short: "The sandbox clouds"}
+	box.AddCommand(stop)
+	return box
+}
+
+func failpointsCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "failpoints", Short: "List the registered failpoints", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			text := ""
+			for _, name := range app.Failpoints() {
+				text += name + "\n"
+			}
+			return result(cmd.OutOrStdout(), asJSON, map[string]any{"failpoints": app.Failpoints()}, text)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object")
+	return c
+}
+
+func sshConfigCommand(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use: "ssh-config", Short: "Print the lines for ~/.ssh/config that make pod names work", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := s.load()
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(cmd.OutOrStdout(), app.SSHConfig(c))
+			return err
+		},
+	}
+}

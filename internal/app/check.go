@@ -1,0 +1,97 @@
+package app
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/mail"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"homeport.dev/homeport/internal/seal"
+)
+
+// check names everything that is wrong with the settings.
+func (c *Config) check() []error {
+	var errs []error
+	bad := func(name, format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%s%s: %s", prefix, name, fmt.Sprintf(format, args...)))
+	}
+	for name, addr := range map[string]string{"ADDR": c.Addr, "METRICS_ADDR": c.MetricsAddr} {
+		if _, _, err := net.SplitHostPort(addr); err != nil && !(name == "METRICS_ADDR" && addr == "off") {
+			bad(name, "%q is not host:port", addr)
+		}
+	}
+	for name, text := range map[string]string{"PUBLIC_URL": c.PublicURL, "API_URL": c.APIURL} {
+		if err := checkOrigin(text); err != nil && text != "" {
+			bad(name, "%v", err)
+		}
+	}
+	for name, text := range map[string]string{"SUPPORT_EMAIL": c.SupportEmail, "SALES_EMAIL": c.SalesEmail, "MAIL_FROM": c.MailFrom} {
+		if _, err := mail.ParseAddress(text); err != nil {
+			bad(name, "%q is not a mail address", text)
+		}
+	}
+	if !c.publicLoopback() && c.SMTPURL == "" {
+		bad("SMTP_URL", "a mail server is needed when the public address is not this machine")
+	}
+	if key, err := hex.DecodeString(c.MasterKey); c.MasterKey != "" && (err != nil || len(key) != seal.KeySize) {
+		bad("MASTER_KEY", "not %d hex digits", 2*seal.KeySize)
+	}
+	for name, one := range map[string]struct {
+		value string
+		of    []string
+	}{
+		"SANDBOX_MARKET": {c.SandboxMarket, []string{"constant", "walk"}}, "SANDBOX_NETWORK": {c.SandboxNet, []string{"none"}},
+		"SIGNUP": {c.Signup, []string{"open", "invited"}},
+	} {
+		if !slices.Contains(one.of, one.value) {
+			bad(name, "%q is not one of %s", one.value, strings.Join(one.of, ", "))
+		}
+	}
+	if _, err := c.markup(); err != nil {
+		bad("MARKUP", "%v", err)
+	}
+	if d, err := time.ParseDuration(c.MinRunway); err != nil || d < 0 || d > 24*time.Hour {
+		bad("MIN_RUNWAY", "%q is not a duration up to 24h", c.MinRunway)
+	}
+	if err := new(slog.LevelVar).UnmarshalText([]byte(c.LogLevel)); err != nil {
+		bad("LOG_LEVEL", "%q is not a level", c.LogLevel)
+	}
+	if c.Failpoint != "" && !c.doors() {
+		bad("FAILPOINT", "failpoints are for servers on loopback only")
+	}
+	if u, err := url.Parse(c.BlobURL); c.BlobURL != "" && (err != nil || u.Scheme != "file" || u.Host != "" || u.Path == "") {
+		bad("BLOB_URL", "only file:///path is known")
+	}
+	return errs
+}
+
+func checkOrigin(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.Path != "" || u.RawQuery != "" || u.User != nil {
+		return fmt.Errorf("%q is not an origin such as https://homeport.example", text)
+	}
+	if u.Scheme == "http" && !loopback(u.Hostname()) {
+		return errors.New("http is for this machine only; use https")
+	}
+	return nil
+}
+
+// markup is the list price over the upstream price, in thousandths.
+func (c *Config) markup() (int64, error) {
+	r, ok := new(big.Rat).SetString(c.Markup)
+	if !ok || len(c.Markup) > 8 {
+		return 0, fmt.Errorf("%q is not a number", c.Markup)
+	}
+	r.Mul(r, big.NewRat(1000, 1))
+	if !r.IsInt() || !r.Num().IsInt64() {
+		return 0, fmt.Errorf("%q has more than 3 decimals", c.Markup)
+	}
+	return r.Num().Int64(), nil
+}

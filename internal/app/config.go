@@ -1,0 +1,187 @@
+package app
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Config is every setting of Homeport. A setting NAME is read from the file
+// named by HOMEPORT_CONFIG (lines NAME=value), then from HOMEPORT_NAME, then
+// from its flag. Secrets can also come from a file named by HOMEPORT_NAME_FILE.
+// Every zero value works.
+type Config struct {
+	Addr          string `name:"ADDR" default:"127.0.0.1:8080" doc:"address to serve on"`
+	PublicURL     string `name:"PUBLIC_URL" doc:"address that browsers use; empty: http://localhost and the port of ADDR"`
+	APIURL        string `name:"API_URL" doc:"own address of the API; empty: /api below the public one"`
+	StateDir      string `name:"STATE_DIR" doc:"folder of all state; empty: /var/lib/homeport as root, else below the home folder"`
+	DatabaseURL   string `name:"DATABASE_URL" secret:"true" doc:"PostgreSQL to use; empty: an embedded one in the state folder"`
+	PostgresBin   string `name:"POSTGRES_BIN" doc:"folder of the embedded server's programs; empty: looked for"`
+	MetricsAddr   string `name:"METRICS_ADDR" default:"127.0.0.1:9090" doc:"address of /metrics and pprof; 'off' for none"`
+	PodHost       string `name:"POD_HOST" default:"localhost" doc:"domain below which pods have their names"`
+	BlobURL       string `name:"BLOB_URL" doc:"volume store; empty: a folder in the state folder; file:///path for another"`
+	SMTPURL       string `name:"SMTP_URL" secret:"true" doc:"mail server, smtp://user:password@host:port; empty: a local mailbox page"`
+	MailFrom      string `name:"MAIL_FROM" default:"Homeport <no-reply@localhost>" doc:"sender of mails"`
+	SupportEmail  string `name:"SUPPORT_EMAIL" default:"support@localhost" doc:"shown where users may need help"`
+	SalesEmail    string `name:"SALES_EMAIL" default:"sales@localhost" doc:"address of Talk to Sales"`
+	MasterKey     string `name:"MASTER_KEY" secret:"true" doc:"64 hex digits that seal secrets in the database; empty: drawn once into the state folder"`
+	SandboxMarket string `name:"SANDBOX_MARKET" default:"constant" doc:"prices of the sandbox clouds: constant or walk"`
+	SandboxNet    string `name:"SANDBOX_NETWORK" default:"none" doc:"network of sandbox pods: none"`
+	AgentBinary   string `name:"AGENT_BINARY" doc:"the pod agent's program; empty: homeport-agent beside this program"`
+	Signup        string `name:"SIGNUP" default:"open" doc:"who may sign up: open or invited"`
+	Markup        string `name:"MARKUP" default:"1.30" doc:"list price over upstream price, at least 1.20"`
+	MinRunway     string `name:"MIN_RUNWAY" default:"0s" doc:"runway a wallet must have for a new pod"`
+	LogLevel      string `name:"LOG_LEVEL" default:"info" doc:"debug, info, warn or error"`
+	Failpoint     string `name:"FAILPOINT" doc:"kill the process at this failpoint (tests; loopback only)"`
+	Config        string `name:"CONFIG" doc:"file with settings"`
+}
+
+// prefix begins the name of every variable.
+const prefix = "HOMEPORT_"
+
+// outside are variables with the prefix that are not settings of the server.
+var outside = []string{"HOMEPORT_TEST_DATABASE_URL"}
+
+// Load reads the settings from an environment ("NAME=value" lines) and from
+// flags (by setting name). Its error names every mistake at once.
+func Load(environ []string, flags map[string]string) (Config, error) {
+	var c Config
+	env := map[string]string{}
+	for _, line := range environ {
+		if name, value, ok := strings.Cut(line, "="); ok && strings.HasPrefix(name, prefix) && !slices.Contains(outside, name) {
+			env[strings.TrimPrefix(name, prefix)] = value
+		}
+	}
+	var errs []error
+	values, err := readFile(env["CONFIG"])
+	errs = append(errs, err)
+	for name, value := range env {
+		values[name] = value
+	}
+	for name, value := range flags {
+		values[name] = value
+	}
+	errs = append(errs, c.fill(values)...)
+	c.derive()
+	errs = append(errs, c.check()...)
+	return c, errors.Join(errs...)
+}
+
+// fill sets each field from its value, its file or its default, and refuses
+// names that no field has.
+func (c *Config) fill(values map[string]string) []error {
+	var errs []error
+	v := reflect.ValueOf(c).Elem()
+	for i := range v.NumField() {
+		tag := v.Type().Field(i).Tag
+		name := tag.Get("name")
+		value, ok := values[name]
+		delete(values, name)
+		if file, isFile := values[name+"_FILE"]; isFile && tag.Get("secret") == "true" {
+			delete(values, name+"_FILE")
+			text, err := os.ReadFile(file)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s%s_FILE: %w", prefix, name, err))
+			}
+			value, ok = strings.TrimSpace(string(text)), true
+		}
+		if !ok || value == "" {
+			value = tag.Get("default")
+		}
+		v.Field(i).SetString(value)
+	}
+	for name := range values {
+		errs = append(errs, fmt.Errorf("%s%s is not a setting", prefix, name))
+	}
+	return errs
+}
+
+func readFile(path string) (map[string]string, error) {
+	values := map[string]string{}
+	if path == "" {
+		return values, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return values, fmt.Errorf("%sCONFIG: %w", prefix, err)
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, value, ok := strings.Cut(line, "=")
+		if !ok {
+			return values, fmt.Errorf("%s: %q is not NAME=value", path, line)
+		}
+		values[strings.TrimPrefix(strings.TrimSpace(name), prefix)] = strings.TrimSpace(value)
+	}
+	return values, nil
+}
+
+// derive fills what follows from other settings.
+func (c *Config) derive() {
+	if c.StateDir == "" {
+		c.StateDir = defaultStateDir()
+	}
+	if abs, err := filepath.Abs(c.StateDir); err == nil {
+		c.StateDir = abs
+	}
+	if c.PublicURL == "" {
+		host, port, err := net.SplitHostPort(c.Addr)
+		if err == nil && (loopback(host) || host == "") {
+			host = "localhost"
+		}
+		c.PublicURL = "http://" + net.JoinHostPort(host, port)
+	}
+	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
+	c.APIURL = strings.TrimRight(c.APIURL, "/")
+}
+
+func defaultStateDir() string {
+	if os.Geteuid() == 0 {
+		return "/var/lib/homeport"
+	}
+	if dir := os.Getenv("XDG_STATE_HOME"); dir != "" {
+		return filepath.Join(dir, "homeport")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = "."
+	}
+	return filepath.Join(home, ".local", "state", "homeport")
+}
+
+// loopback reports whether a host is this machine by its name.
+func loopback(host string) bool {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}
+
+// publicLoopback reports whether browsers reach Homeport on this machine only.
+func (c *Config) publicLoopback() bool {
+	u, err := url.Parse(c.PublicURL)
+	return err == nil && loopback(u.Hostname())
+}
+
+// listenLoopback reports whether the server listens on this machine only.
+func (c *Config) listenLoopback() bool {
+	host, _, err := net.SplitHostPort(c.Addr)
+	return err == nil && loopback(host)
+}
+
+// doors reports whether the development doors may exist at all: each also asks
+// for its production setting to be empty.
+func (c *Config) doors() bool { return c.publicLoopback() && c.listenLoopback() }

@@ -1,0 +1,119 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// A loop is one piece of background work that finds by itself what is due.
+type loop struct {
+	name  string
+	every time.Duration
+	run   func(ctx context.Context) error
+}
+
+// loops runs all background work of a node.
+type loops struct {
+	app    *App
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+// start runs each loop at once and then at its pace, until stop.
+func (l *loops) start(ctx context.Context, all []loop) {
+	ctx, l.cancel = context.WithCancel(ctx)
+	for _, one := range all {
+		l.wg.Go(func() { l.follow(ctx, one) })
+	}
+}
+
+func (l *loops) follow(ctx context.Context, one loop) {
+	tick := time.NewTicker(one.every)
+	defer tick.Stop()
+	for {
+		if err := one.run(ctx); err != nil && !errors.Is(err, context.Canceled) && ctx.Err() == nil {
+			l.app.logger.ErrorContext(ctx, "background work failed", "loop", one.name, "err", err)
+			l.app.metrics.failures.WithLabelValues(one.name).Inc()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// stop ends all loops and waits for them, but not longer than ctx.
+func (l *loops) stop(ctx context.Context) {
+	if l.cancel == nil {
+		return
+	}
+	l.cancel()
+	done := make(chan struct{})
+	go func() {
+		l.wg.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+// each calls fn for every id, several at once, and returns the first error.
+func each[T any](ctx context.Context, ids []T, atOnce int, fn func(context.Context, T) error) error {
+	var wg sync.WaitGroup
+	var once sync.Once
+	var first error
+	slots := make(chan struct{}, atOnce)
+	for _, it := range ids {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if err := fn(ctx, it); err != nil {
+				once.Do(func() { first = err })
+			}
+		})
+	}
+	wg.Wait()
+	return first
+}
+
+// background lists everything a node does without being asked.
+func (a *App) background() []loop {
+	return []loop{
+		{"clock", time.Second, a.followClock},
+		{"node", 2 * time.Second, a.pods.Beat},
+		{"pods", 500 * time.Millisecond, func(ctx context.Context) error {
+			due, err := a.pods.Sweep(ctx)
+			if err != nil {
+				return err
+			}
+			return each(ctx, due, 16, a.pods.Reconcile)
+		}},
+		{"instances", time.Second, func(ctx context.Context) error {
+			due, err := a.pods.SweepInstances(ctx)
+			if err != nil {
+				return err
+			}
+			return each(ctx, due, 16, a.pods.Terminate)
+		}},
+		{"orders", time.Second, func(ctx context.Context) error {
+			a.pods.FollowOrders(ctx)
+			return nil
+		}},
+		{"reaper", time.Minute, a.pods.Reap},
+		{"offers", offersEvery, a.offers.Refresh},
+		{"exhaustion", time.Second, a.meter.ExhaustSweep},
+		{"settlement", time.Minute, a.meter.SettleSweep},
+		{"payments", time.Minute, a.payments.ReadOpen},
+		{"test payments", time.Second, a.testpay.DeliverDue},
+		{"snapshots", 10 * time.Second, a.volumes.PublishDue},
+		{"answers", time.Hour, a.forgetAnswers},
+	}
+}
+
+// offersEvery is how often the catalogue is asked for.
+const offersEvery = 30 * time.Second

@@ -1,0 +1,74 @@
+package app
+
+import (
+	"context"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// metrics are what a node counts; they are served on their own listener.
+type metrics struct {
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	failures *prometheus.CounterVec
+}
+
+func newMetrics() *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "http_requests_total", Help: "Requests answered.",
+		}, []string{"method", "area", "code"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "http_request_seconds", Help: "Time to answer a request.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		}, []string{"method", "area"}),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "background_failures_total", Help: "Passes of background work that failed.",
+		}, []string{"loop"}),
+	}
+	m.registry.MustRegister(m.requests, m.seconds, m.failures, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// podGauge reads the live pods at each scrape.
+type podGauge struct {
+	app  *App
+	desc *prometheus.Desc
+}
+
+// Describe names the gauge.
+func (g podGauge) Describe(c chan<- *prometheus.Desc) { c <- g.desc }
+
+// Collect counts pods by status.
+func (g podGauge) Collect(c chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(g.app.base, 2*time.Second)
+	defer cancel()
+	counts, err := g.app.pods.CountByStatus(ctx)
+	if err != nil {
+		c <- prometheus.NewInvalidMetric(g.desc, err)
+		return
+	}
+	for status, n := range counts {
+		c <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, float64(n), string(status))
+	}
+}
+
+// metricsHandler serves /metrics and pprof.
+func (a *App) metricsHandler() http.Handler {
+	a.metrics.registry.MustRegister(podGauge{a, prometheus.NewDesc("pods", "Live pods.", []string{"status"}, nil)})
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", promhttp.HandlerFor(a.metrics.registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	return mux
+}

@@ -1,0 +1,101 @@
+package app
+
+import (
+	"encoding/json"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+
+	"homeport.dev/homeport/internal/api"
+	"homeport.dev/homeport/internal/apitype"
+)
+
+// site serves the page: its files, and one of its two documents for every
+// other path, because the page has its own routes.
+type site struct {
+	files  fs.FS
+	config []byte
+}
+
+func newSite(files fs.FS, c apitype.Config) (*site, error) {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	return &site{files: files, config: text}, nil
+}
+
+// ServeHTTP answers GET and HEAD.
+func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		api.WriteFault(w, api.ErrNoPath)
+		return
+	}
+	name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
+	switch {
+	case name == "config.json":
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "no-cache")
+		_, _ = w.Write(s.config) // the client went away
+		return
+	case name == "" || name == "home":
+		name = "landing.html"
+	case !s.has(name) && strings.HasPrefix(name, "assets/"):
+		http.NotFound(w, r)
+		return
+	case !s.has(name):
+		name = "index.html"
+	}
+	if strings.HasPrefix(name, "assets/") {
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	} else {
+		w.Header().Set("Cache-Control", "no-cache")
+	}
+	s.serve(w, r, name)
+}
+
+func (s *site) has(name string) bool {
+	info, err := fs.Stat(s.files, name)
+	return err == nil && !info.IsDir()
+}
+
+// encodings are the precompressed forms a file may have, best first.
+var encodings = []struct{ name, suffix string }{{"br", ".br"}, {"gzip", ".gz"}}
+
+func (s *site) serve(w http.ResponseWriter, r *http.Request, name string) {
+	h := w.Header()
+	if t := mime.TypeByExtension(path.Ext(name)); t != "" {
+		h.Set("Content-Type", t)
+	}
+	h.Add("Vary", "Accept-Encoding")
+	for _, e := range encodings {
+		if !accepts(r, e.name) || !s.has(name+e.suffix) {
+			continue
+		}
+		text, err := fs.ReadFile(s.files, name+e.suffix)
+		if err != nil {
+			break
+		}
+		h.Set("Content-Encoding", e.name)
+		_, _ = w.Write(text) // the client went away
+		return
+	}
+	text, err := fs.ReadFile(s.files, name)
+	if err != nil {
+		http.Error(w, "The page is not built: run make web.", http.StatusNotFound)
+		return
+	}
+	_, _ = w.Write(text) // the client went away
+}
+
+func accepts(r *http.Request, encoding string) bool {
+	for part := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		name, q, _ := strings.Cut(strings.TrimSpace(part), ";")
+		if name == encoding && strings.TrimSpace(q) != "q=0" {
+			return true
+		}
+	}
+	return false
+}

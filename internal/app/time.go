@@ -1,0 +1,26 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"homeport.dev/homeport/internal/pg"
+)
+
+// advanceClock moves business time forward for all nodes. What came due is done
+// when it returns.
+func (a *App) advanceClock(ctx context.Context, by time.Duration) (time.Duration, error) {
+	var offset time.Duration
+	err := pg.InTx(ctx, a.pool, func(tx pgx.Tx) error {
+		var err error
+		offset, err = pg.AdvanceClockTx(ctx, tx, by)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	a.clock.SetOffset(offset)
+	return offset, a.meter.RunDue(ctx, a.clock.Now())
+}

@@ -1,0 +1,307 @@
+package app
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"homeport.dev/homeport/internal/agentedge"
+	"homeport.dev/homeport/internal/auth"
+	"homeport.dev/homeport/internal/blob/dir"
+	"homeport.dev/homeport/internal/dns"
+	"homeport.dev/homeport/internal/id"
+	"homeport.dev/homeport/internal/idem"
+	"homeport.dev/homeport/internal/mail"
+	"homeport.dev/homeport/internal/mail/mailbox"
+	"homeport.dev/homeport/internal/meter"
+	"homeport.dev/homeport/internal/offer"
+	"homeport.dev/homeport/internal/payment"
+	"homeport.dev/homeport/internal/payment/testpay"
+	"homeport.dev/homeport/internal/pg"
+	"homeport.dev/homeport/internal/pod"
+	"homeport.dev/homeport/internal/provider/sandbox"
+	"homeport.dev/homeport/internal/queue"
+	"homeport.dev/homeport/internal/seal"
+	"homeport.dev/homeport/internal/sshkey"
+	"homeport.dev/homeport/internal/team"
+	"homeport.dev/homeport/internal/volume"
+	"homeport.dev/homeport/internal/wallet"
+)
+
+// openDatabase starts or finds the database and brings its schema up to date.
+func (a *App) openDatabase(ctx context.Context) error {
+	address := a.config.DatabaseURL
+	if address == "" {
+		var err error
+		a.embedded, err = pg.StartEmbedded(ctx, pg.EmbeddedConfig{
+			StateDir: a.config.StateDir, BinDir: a.config.PostgresBin, NPMDirs: npmDirs(), Logger: a.logger,
+		})
+		if err != nil {
+			return err
+		}
+		address = a.embedded.URL()
+	}
+	return a.connect(ctx, address)
+}
+
+func (a *App) connect(ctx context.Context, address string) error {
+	var err error
+	if a.pool, err = pg.Open(ctx, address); err != nil {
+		return err
+	}
+	if err := pg.Migrate(ctx, a.pool); err != nil {
+		return err
+	}
+	return a.followClock(ctx)
+}
+
+// npmDirs are the folders in which the packaged PostgreSQL may lie.
+func npmDirs() []string {
+	dirs := []string{"web/node_modules"}
+	if exe, err := os.Executable(); err == nil {
+		dirs = append(dirs, filepath.Join(filepath.Dir(exe), "..", "web", "node_modules"))
+	}
+	return dirs
+}
+
+// followClock makes the clock follow the database's, and the moves of business
+// time that any node makes.
+func (a *App) followClock(ctx context.Context) error {
+	before := a.clock.Wall()
+	server, err := pg.ServerTime(ctx, a.pool)
+	if err != nil {
+		return err
+	}
+	// A reading lies somewhere within its round trip; small differences are noise.
+	trip := a.clock.Wall().Sub(before)
+	if skew := server.Sub(before.Add(trip / 2)); skew.Abs() > trip+10*time.Millisecond {
+		a.clock.SetSkew(a.clock.Skew() + skew)
+	}
+	offset, err := pg.ClockOffset(ctx, a.pool)
+	if err != nil {
+		return err
+	}
+	a.clock.SetOffset(offset)
+	return nil
+}
+
+// masterKey is the configured one, or the one drawn into the state folder.
+func (a *App) masterKey() ([]byte, error) {
+	text := a.config.MasterKey
+	path := filepath.Join(a.config.StateDir, "master.key")
+	if text == "" {
+		drawn := hex.EncodeToString(id.Bytes(seal.KeySize)) + "\n"
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err == nil {
+			_, err = f.WriteString(drawn)
+			err = errors.Join(err, f.Sync(), f.Close())
+		}
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("master key: %w", err)
+		}
+		read, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("master key: %w", err)
+		}
+		text = strings.TrimSpace(string(read))
+	}
+	key, err := hex.DecodeString(text)
+	if err != nil {
+		return nil, fmt.Errorf("master key in %s is not hex", path)
+	}
+	return key, nil
+}
+
+// derived makes a key for one purpose from the master key.
+func derived(master []byte, purpose string) []byte {
+	m := hmac.New(sha256.New, master)
+	m.Write([]byte(purpose))
+	return m.Sum(nil)
+}
+
+// wire makes every service, in the order of their dependencies.
+func (a *App) wire(ctx context.Context) error {
+	master, err := a.masterKey()
+	if err != nil {
+		return err
+	}
+	if a.box, err = seal.New(master); err != nil {
+		return err
+	}
+	a.secret = derived(master, "volume store grants")
+	a.hub = pg.NewHub(a.pool, a.logger)
+	if a.queue, err = queue.New(a.pool, a.logger); err != nil {
+		return err
+	}
+	if err := a.wireMail(); err != nil {
+		return err
+	}
+	if err := a.wirePeople(); err != nil {
+		return err
+	}
+	if err := a.wirePods(ctx); err != nil {
+		return err
+	}
+	if err := a.wireMoney(ctx); err != nil {
+		return err
+	}
+	a.handleJobs()
+	return nil
+}
+
+func (a *App) wireMail() error {
+	if a.config.SMTPURL == "" {
+		a.mailbox = mailbox.New(a.pool, a.clock)
+		a.sender = a.mailbox
+		return nil
+	}
+	var err error
+	a.sender, err = mail.NewSMTP(a.config.SMTPURL, a.config.MailFrom)
+	return err
+}
+
+// wirePeople makes teams, their wallets and sign-in.
+func (a *App) wirePeople() error {
+	a.wallet = wallet.New(wallet.Deps{Pool: a.pool, Clock: a.clock, Logger: a.logger})
+	a.teams = team.New(team.Deps{
+		Pool: a.pool, Clock: a.clock, Jobs: a.queue, Logger: a.logger,
+		Hooks: team.Hooks{
+			OpenWallet: a.wallet.OpenTx,
+			Emails: func(ctx context.Context, tx pgx.Tx, ids []uuid.UUID) (map[uuid.UUID]string, error) {
+				return a.auth.EmailsTx(ctx, tx, ids)
+			},
+		},
+	})
+	a.keys = sshkey.New(sshkey.Deps{
+		Pool: a.pool, Clock: a.clock, Logger: a.logger,
+		OnDeleteTx: func(ctx context.Context, tx pgx.Tx, keyID uuid.UUID) error { return a.pods.KeyGoneTx(ctx, tx, keyID) },
+	})
+	var err error
+	a.auth, err = auth.New(auth.Deps{
+		Pool: a.pool, Clock: a.clock, Queue: a.queue, Box: a.box, Logger: a.logger, Hub: a.hub, Mail: a.sender,
+		PublicURL: a.config.PublicURL, SignUp: auth.SignUp(a.config.Signup),
+		// Invitations come with team management; until then nobody is invited.
+		Invited: func(context.Context, pgx.Tx, string) (bool, error) { return false, nil },
+	})
+	return err
+}
+
+// wirePods makes everything from the clouds to the pods.
+func (a *App) wirePods(ctx context.Context) error {
+	blobs := filepath.Join(a.config.StateDir, "blobs")
+	if u, err := url.Parse(a.config.BlobURL); err == nil && u.Scheme == "file" {
+		blobs = u.Path
+	}
+	store, err := dir.New(blobs, a.secret, a.clock.Wall)
+	if err != nil {
+		return err
+	}
+	a.objects = store.Handler()
+	agent, err := a.agentBinary()
+	if err != nil {
+		return err
+	}
+	a.sandbox, err = sandbox.New(sandbox.Config{
+		Dir: filepath.Join(a.config.StateDir, "sandbox"), AgentBinary: agent, Agent: a.agentHandler(), Clock: a.clock,
+		Logger: a.logger, Market: market(a.config.SandboxMarket),
+	})
+	if err != nil {
+		return err
+	}
+	clouds := a.sandbox.Clouds()
+	markup, err := a.config.markup()
+	if err != nil {
+		return err
+	}
+	a.offers, err = offer.New(offer.Deps{
+		Pool: a.pool, Clock: a.clock, Logger: a.logger, Adapters: clouds, MarkupPermille: markup,
+	})
+	if err != nil {
+		return err
+	}
+	a.volumes = volume.New(volume.Deps{
+		Pool: a.pool, Clock: a.clock, Jobs: a.queue, Logger: a.logger, Box: a.box, Store: store, Signer: store, Wallet: a.wallet,
+		OnCommitTx: func(ctx context.Context, tx pgx.Tx, volumeID, podID uuid.UUID, final bool, at time.Time) error {
+			return a.pods.NoteCommitTx(ctx, tx, volumeID, podID, final, at)
+		},
+	})
+	runway, err := time.ParseDuration(a.config.MinRunway)
+	if err != nil {
+		return err
+	}
+	a.pods = pod.New(pod.Deps{
+		Pool: a.pool, Clock: a.clock, Jobs: a.queue, Box: a.box, Logger: a.logger, Wallet: a.wallet, Volumes: a.volumes,
+		Offers: a.offers, Keys: a.keys, Adapters: clouds, DNS: a.names(ctx), Host: a.config.PodHost,
+		AgentURL: a.config.PublicURL, Limits: pod.Limits{MinRunway: runway}, Listen: a.hub.Subscribe, Notify: pg.NotifyTx,
+	})
+	a.agents = agentedge.New(a.pods, a.objects, a.logger)
+	return nil
+}
+
+func market(name string) sandbox.Market {
+	if name == "walk" {
+		return sandbox.Walk
+	}
+	return sandbox.Constant
+}
+
+// names publishes pod names in the hosts file where nothing else resolves them.
+func (a *App) names(ctx context.Context) dns.Names {
+	host := a.config.PodHost
+	if !loopback(host) || os.Geteuid() != 0 || dns.Resolves(ctx, host) {
+		return nil
+	}
+	return &dns.HostsFile{Path: "/etc/hosts"}
+}
+
+func (a *App) agentBinary() (string, error) {
+	if a.config.AgentBinary != "" {
+		return a.config.AgentBinary, nil
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find the pod agent: %w", err)
+	}
+	return filepath.Join(filepath.Dir(exe), "homeport-agent"), nil
+}
+
+// wireMoney makes payments and the meters' sweeps.
+func (a *App) wireMoney(ctx context.Context) error {
+	var err error
+	a.testpay, err = testpay.New(ctx, testpay.Deps{
+		Pool: a.pool, Clock: a.clock, Jobs: a.queue, Box: a.box, Logger: a.logger, PublicURL: a.config.PublicURL,
+		WebhookURL: "http://" + a.config.Addr + "/webhooks/stripe",
+	})
+	if err != nil {
+		return err
+	}
+	a.payments = payment.New(payment.Deps{
+		Pool: a.pool, Clock: a.clock, Logger: a.logger, Wallet: a.wallet, Processor: a.testpay, PublicURL: a.config.PublicURL,
+	})
+	a.meter = meter.New(meter.Deps{Pool: a.pool, Clock: a.clock, Logger: a.logger, Wallet: a.wallet, Pods: a.pods})
+	return nil
+}
+
+// handleJobs says who does each kind of job.
+func (a *App) handleJobs() {
+	queue.Handle(a.queue, func(ctx context.Context, j auth.SendLinkJob) error { return a.auth.SendLink(ctx, j) })
+	queue.Handle(a.queue, func(ctx context.Context, j pod.ReconcileJob) error { return a.pods.Reconcile(ctx, j.PodID) })
+	queue.Handle(a.queue, func(ctx context.Context, j pod.TerminateJob) error { return a.pods.Terminate(ctx, j.InstanceID) })
+	queue.Handle(a.queue, func(ctx context.Context, j testpay.DeliverJob) error { return a.testpay.Deliver(ctx, j) })
+}
+
+func (a *App) forgetAnswers(ctx context.Context) error {
+	return idem.Sweep(ctx, a.pool, a.clock.Wall())
+}
