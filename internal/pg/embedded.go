@@ -71,7 +71,7 @@ func StartEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Embedded, error) {
 	e := &Embedded{state: state, lock: lock, logger: cfg.Logger}
 	if err := e.start(ctx, cfg); err != nil {
 		if e.child != nil {
-			e.child.end(context.WithoutCancel(ctx))
+			err = errors.Join(err, e.child.end(context.WithoutCancel(ctx)))
 		}
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -117,7 +117,7 @@ func (e *Embedded) launch(ctx context.Context, bin Binaries) (*child, error) {
 		if err == nil {
 			return c, nil
 		}
-		c.end(context.WithoutCancel(ctx))
+		err = errors.Join(err, c.end(context.WithoutCancel(ctx)))
 		if n == attempts || ctx.Err() != nil || !c.blockedByPredecessor() {
 			return nil, err
 		}

@@ -236,7 +236,7 @@ func TestEmbeddedStartsBesideAZombie(t *testing.T) {
 	if err := zombie.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer zombie.Wait() // not before the end: until then its number is taken
+	defer func() { _ = zombie.Wait() }() // not before the end: until then its number is taken
 	name := filepath.Join(state, "pgdata", "postmaster.pid")
 	if err := os.WriteFile(name, []byte(strconv.Itoa(zombie.Process.Pid)+"\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -266,8 +266,10 @@ func TestEmbeddedIgnoresAReusedPid(t *testing.T) {
 	if err := stranger.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer stranger.Wait()
-	defer stranger.Process.Kill()
+	defer func() {
+		_ = stranger.Process.Kill()
+		_ = stranger.Wait() // killed
+	}()
 	text := fmt.Sprintf("%d\n%s\n1\n5432\n\n\n\nready\n", stranger.Process.Pid, filepath.Join(cfg.StateDir, "pgdata"))
 	if err := os.WriteFile(filepath.Join(cfg.StateDir, "pgdata", "postmaster.pid"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)

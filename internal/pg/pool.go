@@ -27,7 +27,7 @@ type Querier interface {
 var (
 	_ Querier = (*pgxpool.Pool)(nil)
 	_ Querier = (*pgx.Conn)(nil)
-	_ Querier = (pgx.Tx)(nil)
+	_ Querier = pgx.Tx(nil)
 )
 
 // Open connects to a database and returns once it has answered. Times are read

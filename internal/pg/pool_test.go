@@ -23,7 +23,7 @@ func TestOpenReadsTimesInUTC(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := time.Date(2026, 7, 1, 10, 0, 0, 0, time.UTC)
-	if one != want || len(many) != 1 || many[0] != want { //nolint:staticcheck // == on purpose: the zone too
+	if one != want || len(many) != 1 || many[0] != want { // the zone too
 		t.Errorf("read %v and %v, want %v", one, many, want)
 	}
 }

@@ -35,7 +35,7 @@ func base() string {
 // state of whole servers.
 func Dir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp(base(), "hp-")
+	dir, err := os.MkdirTemp(base(), "hp-") //nolint:usetesting // t.TempDir is on a disk, closed to others and has a long name
 	if err != nil {
 		t.Fatal(err)
 	}
