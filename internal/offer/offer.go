@@ -30,7 +30,7 @@ const (
 	KnownFor   = 24 * time.Hour   // a tuple may be asked for so long after it was last seen
 	keptFor    = 48 * time.Hour   // a row is kept so long
 	soldOutFor = 2 * time.Minute  // an offer is off sale so long after a launch found it sold out
-	askFor     = 45 * time.Second // an adapter may take so long to answer
+	askFor     = 30 * time.Second // an adapter may take so long to answer
 )
 
 // Currency is the only one.

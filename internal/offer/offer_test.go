@@ -214,9 +214,18 @@ func TestOneNodeRefreshes(t *testing.T) {
 	if n := m.a.asked.Load(); n != 5 {
 		t.Errorf("asked %d times, want 5", n)
 	}
+	if err := other.RefreshNow(t.Context()); err == nil || m.a.asked.Load() != 6 {
+		t.Errorf("a refresh that is asked for: %v", err) // b's list is empty
+	}
 	m.clock.Advance(time.Hour) // the first node died
-	if err := other.Refresh(t.Context()); err == nil || m.a.asked.Load() != 6 {
-		t.Errorf("the second node did not take over: %v", err) // b's list is empty
+	if err := other.Refresh(t.Context()); err == nil || m.a.asked.Load() != 7 {
+		t.Errorf("the second node did not take over: %v", err)
+	}
+	if err := other.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if m.refresh(); m.a.asked.Load() != 8 {
+		t.Error("the lease was not given back")
 	}
 }
 
@@ -471,6 +480,7 @@ func BenchmarkResourcesJSON(b *testing.B) {
 	if err := s.Refresh(b.Context()); err != nil {
 		b.Fatal(err)
 	}
+	b.ResetTimer()
 	b.RunParallel(func(p *testing.PB) {
 		for p.Next() {
 			body, _, err := s.ResourcesJSON(b.Context(), team.Pro)

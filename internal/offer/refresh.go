@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -20,8 +21,8 @@ import (
 
 const (
 	leaseName  = "offer.refresh"
-	leaseFor   = 2 * time.Minute // longer than a refresh may take
-	maxTrouble = 500             // bytes of an adapter's error that are kept
+	leaseFor   = time.Minute // longer than a refresh may take
+	maxTrouble = 500         // bytes of an adapter's error that are kept
 )
 
 var errEmpty = errors.New("the list is empty, which is not believed")
@@ -43,9 +44,28 @@ func (s *Service) Refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return s.refresh(ctx, due)
+}
+
+// RefreshNow asks every adapter at once, whichever node has the lease and
+// whenever they were asked last: after something is known to have changed.
+func (s *Service) RefreshNow(ctx context.Context) error {
+	s.once.Lock()
+	defer s.once.Unlock()
+	return s.refresh(ctx, slices.Sorted(maps.Keys(s.Adapters)))
+}
+
+// Close gives the lease back, so that another node need not wait for its end.
+func (s *Service) Close(ctx context.Context) error {
+	s.once.Lock()
+	defer s.once.Unlock()
+	return pg.ReleaseLease(ctx, s.Pool, leaseName, s.Node)
+}
+
+func (s *Service) refresh(ctx context.Context, adapters []string) error {
 	var wg sync.WaitGroup
-	errs := make([]error, len(due))
-	for i, name := range due {
+	errs := make([]error, len(adapters))
+	for i, name := range adapters {
 		wg.Go(func() { errs[i] = s.refreshOne(ctx, name) })
 	}
 	wg.Wait()

@@ -3,6 +3,8 @@ package offer
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -79,11 +81,7 @@ from offer o join offer_source s on s.adapter = o.adapter
 where o.adapter = any(@adapters) and o.seen_at > @since and o.gpu_type = @gpu_type`
 
 func (s *Service) query(ctx context.Context, q pg.Querier, sql string, args pgx.NamedArgs) ([]row, error) {
-	adapters := make([]string, 0, len(s.Adapters))
-	for name := range s.Adapters {
-		adapters = append(adapters, name)
-	}
-	args["adapters"] = adapters
+	args["adapters"] = slices.Sorted(maps.Keys(s.Adapters))
 	rows, err := q.Query(ctx, sql, args)
 	if err != nil {
 		return nil, fmt.Errorf("read the catalogue: %w", err)

@@ -21,7 +21,7 @@ returning epoch, size_bytes`
 // AttachTx gives a free volume of the team to a pod and raises its epoch. Of
 // any number of pods that ask one gets it. The faults are ErrNotFound,
 // ErrInUse and ErrFrozen; after them the transaction can go on.
-func (s *Service) AttachTx(ctx context.Context, tx pgx.Tx, scope team.Scope, volumeID, podID uuid.UUID, now time.Time) (Attachment, error) {
+func (s *Service) AttachTx(ctx context.Context, tx pgx.Tx, scope team.Scope, volumeID, podID uuid.UUID, _ time.Time) (Attachment, error) {
 	a := Attachment{VolumeID: volumeID, PodID: podID}
 	err := tx.QueryRow(ctx, sqlAttachVolume, pgx.NamedArgs{
 		"id": volumeID, "team": scope.TeamID(), "pod": podID,
@@ -63,7 +63,7 @@ update volume set pod_id = null, epoch = epoch + 1, restored = false where id = 
 
 // ReleaseTx takes the volume from a pod and raises its epoch, so that nothing
 // the pod still does counts. It does nothing when the pod does not hold it.
-func (s *Service) ReleaseTx(ctx context.Context, tx pgx.Tx, volumeID, podID uuid.UUID, now time.Time) error {
+func (s *Service) ReleaseTx(ctx context.Context, tx pgx.Tx, volumeID, podID uuid.UUID, _ time.Time) error {
 	if _, err := tx.Exec(ctx, sqlReleaseVolume, volumeID, podID); err != nil {
 		return fmt.Errorf("release volume %s: %w", volumeID, err)
 	}
