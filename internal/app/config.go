@@ -27,6 +27,7 @@ type Config struct {
 	PostgresBin   string `name:"POSTGRES_BIN" doc:"folder of the embedded server's programs; empty: looked for"`
 	MetricsAddr   string `name:"METRICS_ADDR" default:"127.0.0.1:9090" doc:"address of /metrics and pprof; 'off' for none"`
 	PodHost       string `name:"POD_HOST" default:"localhost" doc:"domain below which pods have their names"`
+	SSHPorts      string `name:"SSH_PORTS" default:"20000-29999" doc:"range of the pods' SSH ports where we choose them"`
 	BlobURL       string `name:"BLOB_URL" doc:"volume store; empty: a folder in the state folder; file:///path for another"`
 	SMTPURL       string `name:"SMTP_URL" secret:"true" doc:"mail server, smtp://user:password@host:port; empty: a local mailbox page"`
 	MailFrom      string `name:"MAIL_FROM" default:"Homeport <no-reply@localhost>" doc:"sender of mails"`
@@ -168,6 +169,14 @@ func loopback(host string) bool {
 	}
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.IsLoopback()
+}
+
+// sshPorts are the first and the last port of the pods' range.
+func (c *Config) sshPorts() (first, last int, err error) {
+	if n, err := fmt.Sscanf(c.SSHPorts, "%d-%d", &first, &last); err != nil || n != 2 || first < 1024 || last > 65535 || first > last {
+		return 0, 0, fmt.Errorf("%q is not a range such as 20000-29999", c.SSHPorts)
+	}
+	return first, last, nil
 }
 
 // publicLoopback reports whether browsers reach Homeport on this machine only.

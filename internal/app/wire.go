@@ -241,10 +241,14 @@ func (a *App) wirePods(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	first, last, err := a.config.sshPorts()
+	if err != nil {
+		return err
+	}
 	a.pods = pod.New(pod.Deps{
 		Pool: a.pool, Clock: a.clock, Jobs: a.queue, Box: a.box, Logger: a.logger, Wallet: a.wallet, Volumes: a.volumes,
 		Offers: a.offers, Keys: a.keys, Adapters: clouds, DNS: a.names(ctx), Host: a.config.PodHost,
-		AgentURL: a.config.PublicURL, Limits: pod.Limits{MinRunway: runway}, Listen: a.hub.Subscribe, Notify: pg.NotifyTx,
+		AgentURL: a.config.PublicURL, Limits: pod.Limits{MinRunway: runway, PortFirst: first, PortLast: last}, Listen: a.hub.Subscribe, Notify: pg.NotifyTx,
 	})
 	a.agents = agentedge.New(a.pods, a.objects, a.logger)
 	return nil

@@ -20,6 +20,13 @@ import (
 // maxAttempts is the chosen offer and three equal ones (server rule 5).
 const maxAttempts = 4
 
+// maxPorts bounds how many SSH ports are tried when the host uses them for
+// something else; reasonPort marks an instance that failed for that alone.
+const (
+	maxPorts   = 20
+	reasonPort = "port taken"
+)
+
 // launch asks a provider for a machine: the intent is committed, the call is
 // made, its end is recorded. A crash between them leaves an intent that any
 // node finds again by its name.
@@ -88,15 +95,17 @@ func (s *Service) intend(ctx context.Context, p *Pod) (*Instance, string, error)
 // equal ones at no more than the maximum (server rule 5). It reports false when
 // there is none left.
 func (s *Service) chooseTx(ctx context.Context, tx pgx.Tx, p *Pod, tried []*Instance) (bool, error) {
-	if len(tried) == 0 {
-		return s.Adapters[p.Adapter] != nil, nil
-	}
-	if len(tried) >= maxAttempts {
-		return false, nil
-	}
 	var used []offer.Tuple
 	for _, in := range tried {
-		used = append(used, offer.TupleOf(in.Offer))
+		if in.Reason != reasonPort {
+			used = append(used, offer.TupleOf(in.Offer))
+		}
+	}
+	if len(used) == 0 {
+		return s.Adapters[p.Adapter] != nil && len(tried) < maxPorts, nil
+	}
+	if len(used) >= maxAttempts {
+		return false, nil
 	}
 	plan, err := team.PlanTx(ctx, tx, p.TeamID)
 	if err != nil {
@@ -140,8 +149,17 @@ func (s *Service) recordLaunch(ctx context.Context, in *Instance, m provider.Mac
 			return saveInstance(ctx, tx, in)
 		}
 		in.set(Gone, called.Error(), wall)
+		portTaken := errors.Is(called, provider.ErrPortTaken)
+		if portTaken {
+			in.Reason = reasonPort
+		}
 		if err := saveInstance(ctx, tx, in); err != nil || p.Status != Pending {
 			return err
+		}
+		if portTaken {
+			if err := s.otherPortTx(ctx, tx, p); err != nil {
+				return err
+			}
 		}
 		return s.backToPendingTx(ctx, tx, p, fault.Of(called).Detail)
 	})
@@ -155,11 +173,21 @@ func (s *Service) recordLaunch(ctx context.Context, in *Instance, m provider.Mac
 	return s.failSetup(ctx, p, ReasonSetup, fault.Of(called).Detail)
 }
 
+// otherPortTx gives the pod another SSH port than one the host uses already.
+func (s *Service) otherPortTx(ctx context.Context, tx pgx.Tx, p *Pod) error {
+	if err := freePort(ctx, tx, p.ID, s.Clock.Wall()); err != nil {
+		return err
+	}
+	var err error
+	p.SSHPort, err = takePort(ctx, tx, p.ID)
+	return err
+}
+
 // refused reports whether the provider said clearly that no machine was made.
 func refused(err error) bool {
 	for _, clear := range []*fault.Error{
 		provider.ErrNoCapacity, provider.ErrPriceMoved, provider.ErrRefused, provider.ErrFunds,
-		provider.ErrRateLimited, provider.ErrUnsupported,
+		provider.ErrRateLimited, provider.ErrUnsupported, provider.ErrPortTaken,
 	} {
 		if errors.Is(err, clear) {
 			return true

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"sync"
 
 	"github.com/google/uuid"
@@ -126,4 +127,22 @@ func (s *Service) ordersOf(ctx context.Context, p *Pod) (agentapi.Orders, error)
 	sum := sha256.Sum256(text)
 	o.Version = base64.RawURLEncoding.EncodeToString(sum[:12])
 	return o, nil
+}
+
+const sqlPodsOfKey = `select id from pod where ssh_key_id = $1 and status <> 'deleted'`
+
+// KeyGoneTx makes the pods of a deleted key drop it: their agents are woken and
+// read their orders again.
+func (s *Service) KeyGoneTx(ctx context.Context, tx pgx.Tx, keyID uuid.UUID) error {
+	rows, _ := tx.Query(ctx, sqlPodsOfKey, keyID)
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	if err != nil {
+		return fmt.Errorf("pods of key %s: %w", keyID, err)
+	}
+	for _, podID := range ids {
+		if err := s.nudgeTx(ctx, tx, podID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
