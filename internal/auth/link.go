@@ -92,6 +92,7 @@ func (s *Service) Verify(ctx context.Context, token string, client Client) (Gran
 	if err != nil {
 		return Grant{}, err
 	}
+	s.Logger.InfoContext(ctx, "user signed in", "user_id", user.ID, "session_id", opened)
 	return s.grant(ctx, user, opened, refresh)
 }
 

@@ -58,6 +58,10 @@ func (s *Service) RequestLink(ctx context.Context, r Request) (Requested, error)
 		asked.Browser = id.Token()
 	}
 	asked.browserHash = id.Hash(asked.Browser)
+	// A flood is refused here already, before it queues up for the locks.
+	if err := s.allowed(ctx, s.Pool, asked); err != nil {
+		return Requested{}, err
+	}
 	err = pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error { return s.requestLinkTx(ctx, tx, asked) })
 	if err != nil {
 		return Requested{}, err
@@ -88,18 +92,17 @@ func (s *Service) requestLinkTx(ctx context.Context, tx pgx.Tx, a asking) error 
 			return fmt.Errorf("lock the request limits: %w", err)
 		}
 	}
-	seen, err := countRequests(ctx, tx, a)
-	if err != nil {
+	if err := s.allowed(ctx, tx, a); err != nil {
 		return err
 	}
-	if err := s.Limits.allow(seen, a.now); err != nil {
-		return err
+	var earlier int
+	if err := tx.QueryRow(ctx, sqlCountAddress, a.folded, a.now.Add(-windowAddress)).Scan(&earlier); err != nil {
+		return fmt.Errorf("count requests for an address: %w", err)
 	}
-	_, err = tx.Exec(ctx, sqlRecordRequest, a.args())
-	if err != nil {
+	if _, err := tx.Exec(ctx, sqlRecordRequest, a.args()); err != nil {
 		return fmt.Errorf("record a request for a link: %w", err)
 	}
-	if seen.ByAddress >= s.Limits.PerAddress {
+	if earlier >= s.Limits.PerAddress {
 		s.Logger.WarnContext(ctx, "sign-in link dropped: the address is over its limit")
 		return nil
 	}
@@ -166,6 +169,8 @@ const sqlAddLink = `
 	values (@id, @token, @sealed, @address, @email, @create, @redirect,
 		@browser, @client, @ip, @agent, @now, @expires)`
 
+const sqlCountAddress = `select count(*) from auth_request where email_folded = $1 and requested_at > $2`
+
 // requestCounts is what the limits look at.
 type requestCounts struct {
 	LastOfBrowser *time.Time `db:"last_of_browser"`
@@ -173,7 +178,6 @@ type requestCounts struct {
 	NetworkSince  *time.Time `db:"network_since"`
 	ByPair        int        `db:"by_pair"`
 	PairSince     *time.Time `db:"pair_since"`
-	ByAddress     int        `db:"by_address"`
 }
 
 const sqlCountRequests = `
@@ -181,30 +185,29 @@ const sqlCountRequests = `
 		(select max(requested_at) from auth_request
 			where (@known and browser_hash = @browser) or (not @known and client_hash = @client)) as last_of_browser,
 		network.n as by_network, network.since as network_since,
-		pair.n as by_pair, pair.since as pair_since,
-		(select count(*) from auth_request
-			where email_folded = @email and requested_at > @hour) as by_address
+		pair.n as by_pair, pair.since as pair_since
 	from (select count(*) as n, min(requested_at) as since from auth_request
 			where ip = @ip and requested_at > @minutes) as network,
 		(select count(*) as n, min(requested_at) as since from auth_request
 			where email_folded = @email and ip = @ip and requested_at > @hour) as pair`
 
-func countRequests(ctx context.Context, tx pgx.Tx, a asking) (requestCounts, error) {
+// allowed refuses what is over a limit that the asker is told about.
+func (s *Service) allowed(ctx context.Context, q pg.Querier, a asking) error {
 	args := a.args()
 	args["known"], args["hour"], args["minutes"] = a.known, a.now.Add(-windowAddress), a.now.Add(-windowIP)
-	rows, err := tx.Query(ctx, sqlCountRequests, args)
+	rows, err := q.Query(ctx, sqlCountRequests, args)
 	if err != nil {
-		return requestCounts{}, fmt.Errorf("count requests for links: %w", err)
+		return fmt.Errorf("count requests for links: %w", err)
 	}
 	seen, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[requestCounts])
 	if err != nil {
-		return requestCounts{}, fmt.Errorf("count requests for links: %w", err)
+		return fmt.Errorf("count requests for links: %w", err)
 	}
-	return seen, nil
+	return s.Limits.allow(seen, a.now)
 }
 
-// allow refuses a request over a limit that the asker is told about. What is
-// refused is not counted.
+// allow says whether one more request is within the limits. What is refused is
+// not counted.
 func (l Limits) allow(seen requestCounts, now time.Time) error {
 	if seen.ByNetwork >= l.PerIP {
 		return wait(ErrTooManyRequests, seen.NetworkSince, windowIP, now)
