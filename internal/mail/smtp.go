@@ -103,6 +103,10 @@ func (s *SMTP) secure(u *url.URL, query url.Values) error {
 	password, _ := u.User.Password()
 	s.options = append(s.options, gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover),
 		gomail.WithUsername(u.User.Username()), gomail.WithPassword(password))
+	if policy != gomail.TLSMandatory && !s.tls { // loopback: discovery would leave out what needs no TLS there
+		s.options = append(s.options, gomail.WithOpportunisticSMTPAuth(
+			gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthCramMD5, gomail.SMTPAuthPlain, gomail.SMTPAuthLogin))
+	}
 	return nil
 }
 

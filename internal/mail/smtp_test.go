@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
 
 	"homeport.dev/homeport/internal/fault"
@@ -22,6 +23,7 @@ type server struct {
 	addr string
 	rcpt func(to string) error
 	data func() error
+	open func(*server) smtp.Session
 
 	mu   sync.Mutex
 	from string
@@ -29,7 +31,12 @@ type server struct {
 	got  []string
 }
 
-func (s *server) NewSession(*smtp.Conn) (smtp.Session, error) { return &session{s}, nil }
+func (s *server) NewSession(*smtp.Conn) (smtp.Session, error) {
+	if s.open != nil {
+		return s.open(s), nil
+	}
+	return &session{s}, nil
+}
 
 type session struct{ s *server }
 
@@ -79,6 +86,7 @@ func serve(t *testing.T, s *server) *hpmail.SMTP {
 	s.addr = listener.Addr().String()
 	srv := smtp.NewServer(s)
 	srv.Domain = "mail.test"
+	srv.AllowInsecureAuth = true
 	srv.ErrorLog = discard{}
 	done := make(chan struct{})
 	go func() { defer close(done); _ = srv.Serve(listener) }()
@@ -129,17 +137,17 @@ func TestSMTPFailuresAreSortedAndNameNoAddress(t *testing.T) {
 		return &smtp.SMTPError{Code: code, EnhancedCode: smtp.EnhancedCode{code / 100, 1, 1}, Message: "<ada@example.com> no"}
 	}
 	for name, c := range map[string]struct {
-		server server
+		server *server
 		want   *fault.Error
 	}{
-		"unknown receiver":   {server{rcpt: func(string) error { return refuse(550) }}, hpmail.ErrRefused},
-		"greylisted":         {server{rcpt: func(string) error { return refuse(451) }}, hpmail.ErrUnavailable},
-		"content refused":    {server{data: func() error { return refuse(554) }}, hpmail.ErrRefused},
-		"mailbox full today": {server{data: func() error { return refuse(452) }}, hpmail.ErrUnavailable},
+		"unknown receiver":   {&server{rcpt: func(string) error { return refuse(550) }}, hpmail.ErrRefused},
+		"greylisted":         {&server{rcpt: func(string) error { return refuse(451) }}, hpmail.ErrUnavailable},
+		"content refused":    {&server{data: func() error { return refuse(554) }}, hpmail.ErrRefused},
+		"mailbox full today": {&server{data: func() error { return refuse(452) }}, hpmail.ErrUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := serve(t, &c.server).Send(t.Context(), letter())
+			err := serve(t, c.server).Send(t.Context(), letter())
 			if !errors.Is(err, c.want) {
 				t.Fatalf("Send = %v, want %v", err, c.want)
 			}
@@ -227,5 +235,71 @@ func TestNewSMTPReadsOnlyWhatItUnderstands(t *testing.T) {
 		if err != nil && strings.Contains(err.Error(), "secret") {
 			t.Errorf("the error repeats the password: %v", err)
 		}
+	}
+}
+
+func TestSMTPSendsNothingInTheClearWhenTLSIsDemanded(t *testing.T) {
+	t.Parallel()
+	s := &server{}
+	serve(t, s)
+	for _, url := range []string{"smtp://" + s.addr + "?tls=required", "smtps://" + s.addr} {
+		sender, err := hpmail.NewSMTP(url, "no-reply@homeport.test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // smtps waits for a handshake that never comes
+		err = sender.Send(ctx, letter())
+		cancel()
+		if !errors.Is(err, hpmail.ErrUnavailable) || s.from != "" {
+			t.Errorf("%s: Send = %v, sender seen %q", url, err, s.from)
+		}
+	}
+}
+
+// A strict server demands a sign-in.
+type strict struct {
+	session
+	login, secret string
+	signedIn      bool
+}
+
+func (x *strict) AuthMechanisms() []string { return []string{sasl.Plain} }
+
+func (x *strict) Auth(string) (sasl.Server, error) {
+	return sasl.NewPlainServer(func(_, login, secret string) error {
+		if login != x.login || secret != x.secret {
+			return smtp.ErrAuthFailed
+		}
+		x.signedIn = true
+		return nil
+	}), nil
+}
+
+func (x *strict) Mail(from string, opts *smtp.MailOptions) error {
+	if !x.signedIn {
+		return smtp.ErrAuthRequired
+	}
+	return x.session.Mail(from, opts)
+}
+
+func TestSMTPSignsIn(t *testing.T) {
+	t.Parallel()
+	s := &server{open: func(s *server) smtp.Session {
+		return &strict{session: session{s}, login: "homeport", secret: "p@ss word"}
+	}}
+	serve(t, s)
+	for credentials, want := range map[string]error{
+		"homeport:p%40ss%20word@": nil, "homeport:wrong@": hpmail.ErrUnavailable, "": hpmail.ErrUnavailable,
+	} {
+		sender, err := hpmail.NewSMTP("smtp://"+credentials+s.addr, "no-reply@homeport.test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := sender.Send(t.Context(), letter()); !errors.Is(err, want) {
+			t.Errorf("with %q: Send = %v, want %v", credentials, err, want)
+		}
+	}
+	if len(s.got) != 1 {
+		t.Errorf("%d letters", len(s.got))
 	}
 }
