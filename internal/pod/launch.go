@@ -20,11 +20,13 @@ import (
 // maxAttempts is the chosen offer and three equal ones (server rule 5).
 const maxAttempts = 4
 
-// maxPorts bounds how many SSH ports are tried when the host uses them for
-// something else; reasonPort marks an instance that failed for that alone.
+// Two ends of an instance say nothing against its offer, which is then tried
+// again, at most maxRepeats times: the host used its SSH port already, or
+// nobody knows how the call ended and no machine appeared.
 const (
-	maxPorts   = 20
-	reasonPort = "port taken"
+	maxRepeats    = 20
+	reasonPort    = "port taken"
+	reasonUnclear = "no machine after an unclear answer"
 )
 
 // launch asks a provider for a machine: the intent is committed, the call is
@@ -97,12 +99,12 @@ func (s *Service) intend(ctx context.Context, p *Pod) (*Instance, string, error)
 func (s *Service) chooseTx(ctx context.Context, tx pgx.Tx, p *Pod, tried []*Instance) (bool, error) {
 	var used []offer.Tuple
 	for _, in := range tried {
-		if in.Reason != reasonPort {
+		if in.Reason != reasonPort && in.Reason != reasonUnclear {
 			used = append(used, offer.TupleOf(in.Offer))
 		}
 	}
 	if len(used) == 0 {
-		return s.Adapters[p.Adapter] != nil && len(tried) < maxPorts, nil
+		return s.Adapters[p.Adapter] != nil && len(tried) < maxRepeats, nil
 	}
 	if len(used) >= maxAttempts {
 		return false, nil
@@ -278,7 +280,7 @@ func (s *Service) locate(ctx context.Context, in *Instance) (bool, error) {
 		}
 		again = true
 		in.Ref = m.Ref
-		if err := s.dropTx(ctx, tx, in, "not found after an unclear answer"); err != nil || p.Status != Pending {
+		if err := s.dropTx(ctx, tx, in, reasonUnclear); err != nil || p.Status != Pending {
 			return err
 		}
 		return s.backToPendingTx(ctx, tx, p, "The cloud did not answer clearly.")
