@@ -5,8 +5,6 @@ package agent
 import (
 	"context"
 	"time"
-
-	"homeport.dev/homeport/internal/agentapi"
 )
 
 const (
@@ -22,7 +20,6 @@ func (a *agent) freeze(ctx context.Context) {
 		return
 	case <-a.final:
 	}
-	a.status.setPhase(agentapi.PhaseFinal)
 	a.sshd.shut()
 	a.calm = a.procs.killAll(ctx, killGrace)
 	if !a.calm {

@@ -14,7 +14,9 @@ const (
 	waitIdle  = 20 // seconds the control plane may hold a heartbeat while the pod serves
 	waitBusy  = 1  // while there is progress to show
 	leaseSlow = 15 * time.Second
-	leaseRest = time.Second // after an answer that came at once and said nothing new
+	// leaseFlight is the time a heartbeat surely takes to arrive.
+	leaseFlight = 20 * time.Millisecond
+	leaseRest   = time.Second // after an answer that came at once and said nothing new
 )
 
 // lease keeps saying what the agent does, and obeys the answers, until ctx
@@ -32,7 +34,9 @@ func (a *agent) lease(ctx context.Context) {
 // leaseOnce makes one heartbeat and returns the version of the orders that are
 // in force now. call ends early when the phase changes.
 func (a *agent) leaseOnce(ctx, call context.Context, cancel context.CancelFunc, away *backoff, seen string) string {
-	msg := a.status.message(cancel)
+	// A heartbeat is given the time to arrive before it is ended, lest it
+	// arrive after the next one and tell a phase that is over.
+	msg := a.status.message(func() { time.AfterFunc(leaseFlight, cancel) })
 	msg.Seen, msg.WaitSeconds = seen, waitBusy
 	if msg.Phase == agentapi.PhaseServing || msg.Phase == agentapi.PhaseDone {
 		msg.WaitSeconds = waitIdle

@@ -47,13 +47,13 @@ type node struct {
 	hellos   []agentapi.Hello
 	signs    int
 
-	down     bool            // every call breaks off
-	page     bool            // every call answers a gateway's page
-	refuse   map[string]int  // path -> status, with code
-	code     string          // of refuse
-	loseNext map[string]bool // path -> do it, but break off the answer
-	badStore int             // object requests that fail from here on
-	breakAt  int             // bytes after which an answer's body breaks off, once per request
+	down     bool                // every call breaks off
+	page     bool                // every call answers a gateway's page
+	refuse   map[string]int      // path -> status, with code
+	code     string              // of refuse
+	loseNext map[string]bool     // path -> do it, but break off the answer
+	badStore int                 // object requests that fail from here on
+	breakAt  int                 // bytes after which an answer's body breaks off, once per request
 	onObject func(method string) // before an object is moved
 }
 

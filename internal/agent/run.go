@@ -155,7 +155,12 @@ func (a *agent) hello(ctx context.Context, restarted bool) error {
 }
 
 // askFinal begins the end of the pod. It may be called often.
-func (a *agent) askFinal() { a.once.Do(func() { close(a.final) }) }
+func (a *agent) askFinal() {
+	a.once.Do(func() {
+		a.status.setPhase(agentapi.PhaseFinal)
+		close(a.final)
+	})
+}
 
 func (a *agent) watchEviction(ctx context.Context) {
 	select {

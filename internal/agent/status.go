@@ -3,7 +3,6 @@
 package agent
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -20,25 +19,28 @@ const maxNote = 200 // bytes
 type status struct {
 	mu     sync.Mutex
 	lease  agentapi.Lease
-	nudge  context.CancelFunc // ends the heartbeat that is under way
-	notice string             // of the control plane, for the message of the day
+	nudge  func() // ends the heartbeat that is under way
+	notice string // of the control plane, for the message of the day
 }
 
 // message returns what to say now. nudge is called as soon as the phase is
 // another one.
-func (s *status) message(nudge context.CancelFunc) agentapi.Lease {
+func (s *status) message(nudge func()) agentapi.Lease {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.nudge = nudge
 	return s.lease
 }
 
+// phases are the phases in their order.
+var phases = []agentapi.Phase{agentapi.PhaseMounting, agentapi.PhaseServing, agentapi.PhaseFinal, agentapi.PhaseDone}
+
 // setPhase enters a phase and has it said at once. A phase is never left for
 // an earlier one.
 func (s *status) setPhase(p agentapi.Phase) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.lease.Phase == p || s.lease.Phase == agentapi.PhaseDone {
+	if slices.Index(phases, p) <= slices.Index(phases, s.lease.Phase) {
 		return
 	}
 	s.lease.Phase = p
