@@ -14,6 +14,3 @@ func Stage1() error { return errLinux }
 
 // Stage2 needs Linux.
 func Stage2(context.Context, func(ctx context.Context, pod Pod) error) error { return errLinux }
-
-// AsUser runs start as it is.
-func AsUser(start func() error) error { return start() }

@@ -76,23 +76,23 @@ func (s *Sandbox) bury(cloudDir, name string) error {
 }
 
 // removeGroup removes a control group, which the kernel empties a moment after
-// the last process ended.
+// the last process ended. Whatever still runs in it is the machine's and ends:
+// the second net under the birth record.
 func removeGroup(dir string) error {
 	const step = 10 * time.Millisecond
 	for waited := time.Duration(0); ; waited += step {
-		// Groups made inside the pod come first; files in them cannot be removed and need not be.
-		_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-			if err == nil && e.IsDir() && path != dir {
-				_ = unix.Rmdir(path)
-			}
-			return nil
-		})
 		err := unix.Rmdir(dir)
 		if err == nil || errors.Is(err, unix.ENOENT) {
 			return nil
 		}
 		if !errors.Is(err, unix.EBUSY) || waited >= endWithin {
 			return fmt.Errorf("remove control group: %w", err)
+		}
+		b, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs")) // an error shows at the next round
+		for _, f := range strings.Fields(string(b)) {
+			if pid, err := strconv.Atoi(f); err == nil && pid > 0 {
+				_ = unix.Kill(pid, unix.SIGKILL)
+			}
 		}
 		time.Sleep(step)
 	}

@@ -1,9 +1,12 @@
+//go:build linux
+
 package sandbox_test
 
 import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,8 +14,11 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"homeport.dev/homeport/internal/clock"
 	"homeport.dev/homeport/internal/provider/sandbox"
@@ -91,7 +97,7 @@ func answer(conn net.Conn, pod sandboxinit.Pod) {
 	case "init": // with the rights of PID 1
 		runIn(conn, rest, func(start func() error) error { return start() })
 	case "user":
-		runIn(conn, rest, sandboxinit.AsUser)
+		runIn(conn, rest, asUser)
 	}
 }
 
@@ -106,6 +112,26 @@ func runIn(conn net.Conn, script string, as func(func() error) error) {
 	if err != nil {
 		fmt.Fprintln(conn, err)
 	}
+}
+
+// asUser starts a process on a thread that gave up what the agent's users do
+// not get. The thread ends with the goroutine.
+func asUser(start func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		const kept = 0xa80425fb
+		for c := range uintptr(unix.CAP_LAST_CAP + 1) {
+			if kept>>c&1 == 0 {
+				if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && !errors.Is(err, unix.EINVAL) {
+					done <- err
+					return
+				}
+			}
+		}
+		done <- start()
+	}()
+	return <-done
 }
 
 // testNode is a node that launches one machine and prints it, for tests that kill it.
