@@ -2,6 +2,7 @@ package pg_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -73,6 +74,23 @@ func serveAs(t *testing.T, state string, cred *syscall.Credential) *helper {
 	return nil
 }
 
+// writePidFile leaves a pid file as the server would have.
+func writePidFile(t *testing.T, state, text string) {
+	t.Helper()
+	name := filepath.Join(state, "pgdata", "postmaster.pid")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(filepath.Dir(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := info.Sys().(*syscall.Stat_t)
+	if err := os.Chown(name, int(st.Uid), int(st.Gid)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func absolute(t *testing.T, dirs []string) []string {
 	t.Helper()
 	for i, dir := range dirs {
@@ -88,8 +106,10 @@ func absolute(t *testing.T, dirs []string) []string {
 // waitNoServer returns when no server runs on the state folder.
 func waitNoServer(t *testing.T, state string) {
 	t.Helper()
-	for t.Context().Err() == nil {
-		_, err := pg.AttachEmbedded(t.Context(), state)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for ctx.Err() == nil {
+		_, err := pg.AttachEmbedded(ctx, state)
 		if errors.Is(err, pg.ErrNotRunning) {
 			return
 		}
@@ -237,9 +257,6 @@ func TestEmbeddedStartsBesideAZombie(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = zombie.Wait() }() // not before the end: until then its number is taken
-	name := filepath.Join(state, "pgdata", "postmaster.pid")
-	if err := os.WriteFile(name, []byte(strconv.Itoa(zombie.Process.Pid)+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writePidFile(t, state, strconv.Itoa(zombie.Process.Pid)+"\n")
 	start(t, cfg)
 }

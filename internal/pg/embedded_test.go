@@ -271,9 +271,7 @@ func TestEmbeddedIgnoresAReusedPid(t *testing.T) {
 		_ = stranger.Wait() // killed
 	}()
 	text := fmt.Sprintf("%d\n%s\n1\n5432\n\n\n\nready\n", stranger.Process.Pid, filepath.Join(cfg.StateDir, "pgdata"))
-	if err := os.WriteFile(filepath.Join(cfg.StateDir, "pgdata", "postmaster.pid"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writePidFile(t, cfg.StateDir, text)
 	if _, err := pg.AttachEmbedded(t.Context(), cfg.StateDir); !errors.Is(err, pg.ErrNotRunning) {
 		t.Errorf("attach took a stranger for the server: %v", err)
 	}

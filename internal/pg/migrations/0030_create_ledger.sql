@@ -9,7 +9,8 @@ create table account (
   constraint account_kind check (case when team_id is null
     then kind in ('stripe_clearing', 'test_clearing', 'usage_pod', 'usage_storage', 'dispute', 'promo', 'writeoff')
     else kind in ('wallet', 'receivable') end),
-  constraint account_once unique nulls not distinct (team_id, kind)
+  constraint account_once unique nulls not distinct (team_id, kind),
+  constraint account_of_team unique (id, team_id)
 );
 
 -- The accounts of the house. They carry no balance row: it would be the one
@@ -28,8 +29,8 @@ insert into account (id, team_id, kind) values
 -- owner: wallet
 create table wallet (
   team_id uuid primary key,
-  account_id uuid not null unique references account,
-  receivable_account_id uuid not null unique references account,
+  account_id uuid not null,
+  receivable_account_id uuid not null,
   balance_usd_micro bigint not null check (balance_usd_micro >= 0),
   -- what the team owes beyond its balance: the balance of its receivable account
   receivable_usd_micro bigint not null check (receivable_usd_micro >= 0),
@@ -53,6 +54,9 @@ create table wallet (
   month_limit_usd_micro bigint check (month_limit_usd_micro > 0),
   version bigint not null,
   created_at timestamptz not null,
+  constraint wallet_account foreign key (account_id, team_id) references account (id, team_id),
+  constraint wallet_receivable foreign key (receivable_account_id, team_id) references account (id, team_id),
+  constraint wallet_two_accounts check (account_id <> receivable_account_id),
   constraint wallet_owes_only_when_empty check (balance_usd_micro = 0 or receivable_usd_micro = 0),
   constraint wallet_pod_burn_is_a_part check (pod_burn_usd_micro_per_hour <= burn_usd_micro_per_hour)
 ) with (fillfactor = 50);
