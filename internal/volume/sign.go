@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
@@ -59,10 +58,13 @@ func (s *Service) Sign(ctx context.Context, a Attachment, in agentapi.Sign) (age
 	return out, nil
 }
 
-func flatten(h http.Header) map[string]string {
-	out := make(map[string]string, len(h))
-	for name := range h {
-		out[name] = h.Get(name)
+// flatten keeps the one value that each header of a grant has.
+func flatten(header map[string][]string) map[string]string {
+	out := make(map[string]string, len(header))
+	for name, values := range header {
+		if len(values) > 0 {
+			out[name] = values[0]
+		}
 	}
 	return out
 }
