@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"homeport.dev/homeport/internal/agentapi"
+	"homeport.dev/homeport/internal/fault"
 	"homeport.dev/homeport/internal/snapshot"
 )
 
@@ -96,8 +97,14 @@ func (a *agent) syncOnce(ctx context.Context, frozen bool) (*snapshot.Change, er
 	}
 	change, err := a.syncer.Run(ctx, snapshot.RunOptions{Progress: a.status.setProgress})
 	a.status.setDirty(a.syncer.DirtyBytes())
-	if err != nil || change == nil {
+	if err != nil {
+		if fault.Of(err) == nil && ctx.Err() == nil {
+			a.syncer = nil // its folder may be gone, or the disk full: begin anew
+		}
 		return nil, err
+	}
+	if change == nil {
+		return nil, nil
 	}
 	final := frozen && !change.Partial && change.Unstable == 0
 	if err := a.commit(ctx, change, final); err != nil {
@@ -129,9 +136,21 @@ func (a *agent) commit(ctx context.Context, c *snapshot.Change, final bool) erro
 		return fmt.Errorf("commit %s: %w", c.SnapshotID, err)
 	}
 	a.syncer.Committed(c)
+	a.moveHead(done.Head, m.Objects)
 	a.log.Info("committed", "snapshot", c.SnapshotID.String(), "seq", done.Head.Seq, "bytes", c.Bytes,
 		"skipped", c.Skipped, "unstable", c.Unstable, "partial", c.Partial, "final", final)
 	return nil
+}
+
+// moveHead keeps what a new syncer would begin from in step with the commits.
+func (a *agent) moveHead(head agentapi.Head, objects []agentapi.Object) {
+	v := &a.welcome.Volume
+	v.Head, v.Resume = &head, nil
+	for _, o := range objects {
+		if o.Kind == agentapi.KindIndex {
+			v.Indexes = append(v.Indexes, o)
+		}
+	}
 }
 
 // rehello takes over the volume's head as it is now. An epoch that is not ours

@@ -203,6 +203,22 @@ func TestAStoreThatFailsDelaysTheFinalSyncOnly(t *testing.T) {
 	}
 }
 
+// The user is root, and may remove what is not theirs.
+func TestARemovedStateFolderIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	r := served(t)
+	r.output("", pod, "echo x > "+r.workspace+"/x")
+	r.node.command(agentapi.CommandSync)
+	r.node.await("a commit", func() bool { return len(r.node.commits) == 1 })
+	r.output("", pod, "rm -rf "+filepath.Join(r.dir, "state")+"; echo y > "+r.workspace+"/y")
+	want := tree(t, r.workspace)
+	r.finish()
+	second := r.next(t)
+	second.start(nil)
+	second.node.awaitPhase(agentapi.PhaseServing)
+	same(t, tree(t, second.workspace), want)
+}
+
 func TestFencedWhileSyncingEndsWithoutACommit(t *testing.T) {
 	t.Parallel()
 	r := served(t)
