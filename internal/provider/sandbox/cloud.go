@@ -138,8 +138,7 @@ func (c *cloud) Launch(ctx context.Context, l provider.Launch) (provider.Machine
 	}
 	switch f.Kind {
 	case "late":
-		c.later(ctx, l, f.wait(3*time.Second))
-		return provider.Machine{}, errUpstream
+		return provider.Machine{}, errors.Join(errUpstream, c.later(ctx, l, f.wait(3*time.Second)))
 	case "never_boots", "boot_fails":
 		r, err := c.pretend(l, f.Kind)
 		if err != nil {
@@ -196,9 +195,9 @@ func (c *cloud) admit(ctx context.Context, l provider.Launch) error {
 }
 
 // later launches after a while, when the caller was long told of an error.
-func (c *cloud) later(ctx context.Context, l provider.Launch, wait time.Duration) {
+func (c *cloud) later(ctx context.Context, l provider.Launch, wait time.Duration) error {
 	ctx = context.WithoutCancel(ctx)
-	c.s.work.Go(func() {
+	return c.s.background(func() {
 		if err := pause(ctx, wait); err != nil {
 			return
 		}

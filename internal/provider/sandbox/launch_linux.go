@@ -29,10 +29,15 @@ func (c *cloud) create(ctx context.Context, l provider.Launch) (record, error) {
 		err    error
 	}
 	done := make(chan result, 1)
-	c.s.work.Go(func() {
-		r, err := c.raise(context.WithoutCancel(ctx), cl, l)
+	lasting := context.WithoutCancel(ctx)
+	err = c.s.background(func() {
+		r, err := c.raise(lasting, cl, l)
 		done <- result{r, err}
 	})
+	if err != nil {
+		cl.unlock()
+		return record{}, errors.Join(err, c.s.destroy(lasting, c.dir, cl.Name))
+	}
 	select {
 	case r := <-done:
 		return r.record, r.err

@@ -46,9 +46,10 @@ type Sandbox struct {
 	supported error
 	skel      sync.Mutex // one builder of the skeleton in this process
 
-	life sync.Mutex
-	stop context.CancelFunc // of Start; nil = not started
-	work sync.WaitGroup     // everything that runs in the background
+	life    sync.Mutex
+	stop    context.CancelFunc // of Start; nil = not started
+	stopped bool
+	work    sync.WaitGroup // everything that runs in the background
 }
 
 // New returns the sandbox clouds of a folder, which it makes. It starts
@@ -109,7 +110,7 @@ const sweepEvery = time.Second
 func (s *Sandbox) Start(ctx context.Context) {
 	s.life.Lock()
 	defer s.life.Unlock()
-	if s.stop != nil {
+	if s.stop != nil || s.stopped {
 		return
 	}
 	ctx, s.stop = context.WithCancel(ctx)
@@ -130,10 +131,26 @@ func (s *Sandbox) loop(ctx context.Context) {
 	}
 }
 
-// Stop ends what Start began and waits for it. Machines run on; other nodes
-// serve them. It may be called twice, and without Start.
+// errStopped is a launch's answer after Stop. It made no machine, and says so
+// to nobody: the node is on its way out.
+var errStopped = errors.New("the sandbox clouds of this node are stopped")
+
+// background runs f, which Stop waits for; after Stop it refuses.
+func (s *Sandbox) background(f func()) error {
+	s.life.Lock()
+	defer s.life.Unlock()
+	if s.stopped {
+		return errStopped
+	}
+	s.work.Go(f)
+	return nil
+}
+
+// Stop ends what Start began, and launches that are on their way are waited
+// for. Machines run on; other nodes serve them. It may be called twice, and without Start.
 func (s *Sandbox) Stop(ctx context.Context) error {
 	s.life.Lock()
+	s.stopped = true
 	if s.stop != nil {
 		s.stop()
 	}
@@ -152,26 +169,27 @@ func (s *Sandbox) Stop(ctx context.Context) error {
 // StopAll ends every machine of every sandbox cloud of the folder for good,
 // whoever launched it, and returns how many there were.
 func (s *Sandbox) StopAll(ctx context.Context) (int, error) {
-	var mu sync.Mutex
-	var errs []error
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, 8)
-	n := 0
+	type target struct{ dir, name string }
+	var targets []target
 	for _, c := range s.clouds {
 		list, err := c.machines("")
-		errs = append(errs, err)
-		for _, m := range list {
-			n++
-			slots <- struct{}{}
-			wg.Go(func() {
-				defer func() { <-slots }()
-				err := s.destroy(ctx, c.dir, m.Name)
-				mu.Lock()
-				errs = append(errs, err)
-				mu.Unlock()
-			})
+		if err != nil {
+			return 0, err
+		}
+		for _, r := range list {
+			targets = append(targets, target{c.dir, r.Name})
 		}
 	}
+	errs := make([]error, len(targets))
+	slots := make(chan struct{}, 8)
+	var wg sync.WaitGroup
+	for i, t := range targets {
+		slots <- struct{}{}
+		wg.Go(func() {
+			errs[i] = s.destroy(ctx, t.dir, t.name)
+			<-slots
+		})
+	}
 	wg.Wait()
-	return n, errors.Join(errs...)
+	return len(targets), errors.Join(errs...)
 }

@@ -81,8 +81,12 @@ func (s *Sandbox) serve(c *cloud, name string) error {
 		Handler: s.agentHandler(c, name), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
 	}}
+	if err := s.background(func() { s.accept(k, l) }); err != nil {
+		_ = l.Close()
+		unlock()
+		return nil // another node will
+	}
 	s.sockets.open[dir] = k
-	s.work.Go(func() { s.accept(k, l) })
 	return nil
 }
 

@@ -62,6 +62,7 @@ func fresh(t *testing.T) (*sandbox.Sandbox, string) {
 // made of it, seen from outside.
 func touching(t *testing.T, dir string) []string {
 	t.Helper()
+	shown := strings.TrimPrefix(dir, strings.TrimSuffix(os.TempDir(), "/")) + "/" // mountinfo begins at the file system's root
 	files, err := filepath.Glob("/proc/[0-9]*/mountinfo")
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +70,7 @@ func touching(t *testing.T, dir string) []string {
 	var list []string
 	for _, f := range files {
 		b, err := os.ReadFile(f)
-		if err == nil && strings.Contains(string(b), " "+dir+"/") {
+		if err == nil && strings.Contains(string(b), shown) {
 			list = append(list, strings.Split(f, "/")[2])
 		}
 	}
