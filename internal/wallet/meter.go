@@ -140,6 +140,10 @@ func (b *book) stop(running []runningRow, at int64) error {
 	if b.dirty {
 		b.refresh(at)
 	}
+	if b.wallet.ExhaustedUS != nil && b.shown() >= b.accrued(at) {
+		b.wallet.ExhaustedUS = nil // what went on without money never ran
+		b.refresh(at)
+	}
 	for _, p := range refunds {
 		b.wallet.MonthSpent = max(0, b.wallet.MonthSpent-p.Amount)
 		if err := b.receive(p, at); err != nil {

@@ -70,50 +70,47 @@ with due as materialized (
   select team_id, account_id, receivable_account_id, settled_us, exhausted_us
   from wallet where team_id = any(@teams)
 ), used as materialized (
-  select s.id, s.team_id, s.resource_id, s.kind,
+  select d.team_id, d.exhausted_us, s.id, s.resource_id, s.kind,
     case when d.exhausted_us is null then d.account_id else d.receivable_account_id end as debit_account_id,
     greatest(s.started_us, d.settled_us) as from_us,
     least(s.stopped_us, @end) as to_us,
+    s.id is not null and coalesce(s.stopped_us, 9223372036854775807) > @end as goes_on,
     (least(s.stopped_us, @end) - s.started_us) / 3600000000 * s.rate_usd_micro_per_hour
       + (least(s.stopped_us, @end) - s.started_us) % 3600000000 * s.rate_usd_micro_per_hour / 3600000000
       - (greatest(s.started_us, d.settled_us) - s.started_us) / 3600000000 * s.rate_usd_micro_per_hour
       - (greatest(s.started_us, d.settled_us) - s.started_us) % 3600000000 * s.rate_usd_micro_per_hour / 3600000000
       as amount
   from due d
-  join segment s on s.team_id = d.team_id and coalesce(s.stopped_us, 9223372036854775807) > d.settled_us
-  where s.rate_usd_micro_per_hour > 0 and s.started_us < @end and s.started_us < coalesce(s.stopped_us, 9223372036854775807)
+  left join segment s on s.team_id = d.team_id and coalesce(s.stopped_us, 9223372036854775807) > d.settled_us
+    and s.rate_usd_micro_per_hour > 0 and s.started_us < coalesce(s.stopped_us, 9223372036854775807)
 ), posted as (
   insert into transfer (debit_account_id, credit_account_id, amount_usd_micro, code, key, team_id, kind, resource_id,
     segment_id, from_us, to_us, day_us, description, created_at)
   select u.debit_account_id, case u.kind when 'pod-runtime' then @usage_pod::uuid else @usage_storage::uuid end,
     u.amount, 'charge', 'usage:' || u.id || ':' || u.from_us, u.team_id, u.kind, u.resource_id,
     u.id, u.from_us, u.to_us, @day_start::bigint, '', @at::timestamptz
-  from used u where u.amount > 0
+  from used u where u.amount > 0 and u.from_us < u.to_us
 ), marked as (
   insert into day_mark (team_id, kind, day_us, resource_id, from_us, to_us)
   select u.team_id, u.kind, @day_start::bigint, u.resource_id, u.from_us, u.to_us
-  from used u where u.amount = 0
+  from used u where u.amount = 0 and u.from_us < u.to_us
   order by u.from_us
   on conflict (team_id, kind, day_us, resource_id) do nothing
 ), spent as (
-  select team_id, sum(amount)::bigint as amount from used group by team_id
-), goes_on as (
-  select distinct s.team_id from due d
-  join segment s on s.team_id = d.team_id and coalesce(s.stopped_us, 9223372036854775807) > @end
-  where s.rate_usd_micro_per_hour > 0 and s.started_us < coalesce(s.stopped_us, 9223372036854775807)
+  select team_id, exhausted_us, coalesce(sum(amount) filter (where from_us < to_us), 0)::bigint as amount,
+    bool_or(goes_on) as goes_on
+  from used group by team_id, exhausted_us
 )
 update wallet w set
-  balance_usd_micro = w.balance_usd_micro - case when d.exhausted_us is null then coalesce(p.amount, 0) else 0 end,
-  receivable_usd_micro = w.receivable_usd_micro + case when d.exhausted_us is null then 0 else coalesce(p.amount, 0) end,
+  balance_usd_micro = w.balance_usd_micro - case when p.exhausted_us is null then p.amount else 0 end,
+  receivable_usd_micro = w.receivable_usd_micro + case when p.exhausted_us is null then 0 else p.amount end,
   settled_us = @end,
-  due_us = case when g.team_id is not null then @end + 86400000000 end,
-  month_spent_usd_micro = coalesce(p.amount, 0) + case when w.month_us = @month::bigint then w.month_spent_usd_micro else 0 end,
+  due_us = case when p.goes_on then @end + 86400000000 end,
+  month_spent_usd_micro = p.amount + case when w.month_us = @month::bigint then w.month_spent_usd_micro else 0 end,
   month_us = @month::bigint,
   version = w.version + 1
-from due d
-left join spent p on p.team_id = d.team_id
-left join goes_on g on g.team_id = d.team_id
-where w.team_id = d.team_id`
+from spent p
+where w.team_id = p.team_id`
 
 // settleBatch settles some of the wallets that are due at the end of a day.
 // Locking is a statement of its own: one that locks and posts would see the

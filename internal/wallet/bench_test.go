@@ -1,0 +1,249 @@
+package wallet_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"homeport.dev/homeport/internal/clock"
+	"homeport.dev/homeport/internal/id"
+	"homeport.dev/homeport/internal/money"
+	"homeport.dev/homeport/internal/pg"
+	"homeport.dev/homeport/internal/pg/pgtest"
+	"homeport.dev/homeport/internal/wallet"
+)
+
+// The benchmarks compare with what the database itself can do, in pairs that
+// take turns, and print one markdown table each. HOMEPORT_BENCH_SEGMENTS and
+// HOMEPORT_BENCH_SECONDS give the full size: 100000 and 8.
+
+func benchSize(name string, smoke int) int {
+	if n, err := strconv.Atoi(os.Getenv(name)); err == nil && n > 0 {
+		return n
+	}
+	return smoke
+}
+
+const benchPairs = 5
+
+// A pair is what one turn of both took: wall seconds and the backend's CPU
+// seconds.
+type pair struct{ ours, theirs, oursCPU, theirsCPU float64 }
+
+func printPairs(title string, pairs []pair, ratio func(pair) (wall, cpu float64)) {
+	var walls, cpus []float64
+	for _, p := range pairs {
+		wall, cpu := ratio(p)
+		walls, cpus = append(walls, wall), append(cpus, cpu)
+	}
+	slices.Sort(walls)
+	slices.Sort(cpus)
+	load, _ := os.ReadFile("/proc/loadavg") //nolint:errcheck // only shown
+	fmt.Printf("\n### %s\n\n| pair | ours s | theirs s | ours CPU s | theirs CPU s | ratio | CPU ratio |\n|---|---|---|---|---|---|---|\n", title)
+	for i, p := range pairs {
+		wall, cpu := ratio(p)
+		fmt.Printf("| %d | %.3f | %.3f | %.2f | %.2f | %.2f | %.2f |\n", i+1, p.ours, p.theirs, p.oursCPU, p.theirsCPU, wall, cpu)
+	}
+	mid, last := len(pairs)/2, len(pairs)-1
+	fmt.Printf("| median | | | | | **%.2f** (%.2f to %.2f) | **%.2f** (%.2f to %.2f) |\n\nload %s\n",
+		walls[mid], walls[0], walls[last], cpus[mid], cpus[0], cpus[last], strings.TrimSpace(string(load)))
+}
+
+// BenchmarkSettle settles a day of many segments beside an insert … select of
+// the very rows that it made, into a table with the same indexes and checks.
+func BenchmarkSettle(b *testing.B) {
+	n := benchSize("HOMEPORT_BENCH_SEGMENTS", 2000)
+	address := pgtest.URL(b) + "&pool_max_conns=1"
+	pool, err := pg.Open(b.Context(), address)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer pool.Close()
+	w := wallet.New(wallet.Deps{Pool: pool, Clock: clock.New(), Logger: slog.New(slog.DiscardHandler)})
+	exec := func(sql string, args ...any) {
+		if _, err := pool.Exec(b.Context(), sql, args...); err != nil {
+			b.Fatal(err)
+		}
+	}
+	start := noon.Truncate(24 * time.Hour)
+	exec(`insert into account (id, team_id, kind) select gen_random_uuid(), gen_random_uuid(), 'wallet' from generate_series(1, $1)`, max(1, n/4))
+	exec(`insert into account (id, team_id, kind) select gen_random_uuid(), team_id, 'receivable' from account where kind = 'wallet'`)
+	exec(`insert into wallet (team_id, account_id, receivable_account_id, balance_usd_micro, receivable_usd_micro, settled_us, due_us,
+		burn_usd_micro_per_hour, pod_burn_usd_micro_per_hour, month_us, month_spent_usd_micro, version, created_at)
+		select w.team_id, w.id, r.id, 1000000000000, 0, $1::bigint, $1::bigint + 86400000000, 0, 0, $1::bigint, 0, 0, $2
+		from account w join account r on r.team_id = w.team_id and r.kind = 'receivable' where w.kind = 'wallet'`, start.UnixMicro(), start)
+	exec(`insert into segment (id, team_id, resource_id, kind, rate_usd_micro_per_hour, started_us, description)
+		select gen_random_uuid(), team_id, gen_random_uuid(), case g when 1 then 'pod-runtime' else 'volume-storage' end,
+			100000 + g * 12345, $1::bigint - g * 1000, '' from wallet, generate_series(1, 4) g`, start.UnixMicro())
+	exec(`insert into transfer (debit_account_id, credit_account_id, amount_usd_micro, code, key, team_id, description, created_at)
+		select (select id from account where kind = 'test_clearing'), account_id, balance_usd_micro, 'credit', team_id::text, team_id, '', $1 from wallet`, start)
+	exec(`create table transfer_beside (like transfer including all)`)
+	for _, table := range []string{"account", "wallet", "segment"} {
+		exec("vacuum analyze " + table)
+	}
+	var backend int
+	if err := pool.QueryRow(b.Context(), `select pg_backend_pid()`).Scan(&backend); err != nil {
+		b.Fatal(err)
+	}
+	const columns = `debit_account_id, credit_account_id, amount_usd_micro, code, key, team_id, kind, resource_id,
+		segment_id, from_us, to_us, day_us, reference_id, description, created_at`
+	timed := func(fn func()) (wall, cpu float64) {
+		before, at := cpuSeconds(backend), time.Now()
+		fn()
+		return time.Since(at).Seconds(), cpuSeconds(backend) - before
+	}
+	pairs := make([]pair, benchPairs)
+	for i := range pairs {
+		p, end := &pairs[i], start.AddDate(0, 0, i+1)
+		p.ours, p.oursCPU = timed(func() {
+			if settled, err := w.SettleDue(b.Context(), end); err != nil || settled != max(1, n/4) {
+				b.Fatalf("settled %d wallets: %v", settled, err)
+			}
+		})
+		exec(`create table made as select `+columns+` from transfer where day_us = $1`, end.AddDate(0, 0, -1).UnixMicro())
+		exec(`vacuum analyze made`)
+		p.theirs, p.theirsCPU = timed(func() {
+			exec(`insert into transfer_beside (` + columns + `) select ` + columns + ` from made`)
+		})
+		exec(`drop table made`)
+	}
+	if problems, err := w.Verify(b.Context()); err != nil || len(problems) > 0 {
+		b.Fatalf("the books: %v, %v", problems, err)
+	}
+	printPairs(fmt.Sprintf("Settle %d segments beside insert … select with the same indexes (bar >= 0.60)", n), pairs,
+		func(p pair) (float64, float64) { return p.theirs / p.ours, p.theirsCPU / max(p.oursCPU, 0.01) })
+}
+
+// cpuSeconds is the CPU time of a process of this machine, 0 when unknown.
+func cpuSeconds(pid int) float64 {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	_, after, _ := strings.Cut(string(stat), ") ")
+	fields := strings.Fields(after)
+	user, _ := strconv.Atoi(fields[11])   //nolint:errcheck // the kernel's own format
+	system, _ := strconv.Atoi(fields[12]) //nolint:errcheck // the kernel's own format
+	return float64(user+system) / 100
+}
+
+// BenchmarkTransfer posts credits to many wallets, and to one, by 8 clients,
+// beside pgbench's TPC-B by 8 clients on the same server.
+func BenchmarkTransfer(b *testing.B) {
+	pgbench, ok := findPgbench()
+	if !ok {
+		b.Skip("pgbench is not installed")
+	}
+	seconds := benchSize("HOMEPORT_BENCH_SECONDS", 1)
+	address := pgtest.URL(b)
+	pool, err := pg.Open(b.Context(), address)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer pool.Close()
+	tpcb := func(args ...string) string {
+		cmd := exec.CommandContext(b.Context(), pgbench, append(args, databaseOf(b, address))...)
+		cmd.Env = append(os.Environ(), "PGOPTIONS=-c synchronous_commit=on")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			b.Fatalf("pgbench: %v: %s", err, out)
+		}
+		return string(out)
+	}
+	tpcb("-i", "-q", "-s", "10")
+	w := wallet.New(wallet.Deps{Pool: pool, Clock: clock.New(), Logger: slog.New(slog.DiscardHandler)})
+	teams := make([]uuid.UUID, 1000)
+	for i := range teams {
+		teams[i] = id.New()
+		err := pg.InTx(b.Context(), pool, func(tx pgx.Tx) error { return w.OpenTx(b.Context(), tx, teams[i], noon) })
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	many, hot := make([]pair, benchPairs), make([]pair, benchPairs)
+	tps := regexp.MustCompile(`tps = ([0-9.]+)`)
+	for i := range benchPairs {
+		out := tpcb("-n", "-M", "prepared", "-c", "8", "-j", "2", "-T", strconv.Itoa(seconds))
+		anchor, err := strconv.ParseFloat(tps.FindStringSubmatch(out)[1], 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		many[i] = pair{ours: 1 / creditsPerSecond(b, pool, w, teams, seconds), theirs: 1 / anchor}
+		hot[i] = pair{ours: 1 / creditsPerSecond(b, pool, w, teams[:1], seconds), theirs: 1 / anchor}
+	}
+	ratio := func(p pair) (float64, float64) { return p.theirs / p.ours, 0 }
+	printPairs("One credit, distinct wallets, 8 clients, beside TPC-B (seconds per transaction; bar >= 1.2)", many, ratio)
+	printPairs("One credit, one hot wallet, 8 clients, beside TPC-B (seconds per transaction; bar >= 0.3)", hot, ratio)
+}
+
+func creditsPerSecond(b *testing.B, pool *pgxpool.Pool, w *wallet.Service, teams []uuid.UUID, seconds int) float64 {
+	b.Helper()
+	var done atomic.Int64
+	var wait sync.WaitGroup
+	start := time.Now()
+	ctx, cancel := context.WithTimeout(b.Context(), time.Duration(seconds)*time.Second)
+	defer cancel()
+	for client := range 8 {
+		wait.Go(func() {
+			for i := client; ctx.Err() == nil; i += 8 {
+				err := pg.InTx(b.Context(), pool, func(tx pgx.Tx) error {
+					_, err := w.CreditTx(b.Context(), tx, wallet.Credit{
+						TeamID: teams[i%len(teams)], Amount: money.Cent, Source: wallet.Test, Key: id.New().String(), At: noon,
+					})
+					return err
+				})
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				done.Add(1)
+			}
+		})
+	}
+	wait.Wait()
+	return float64(done.Load()) / time.Since(start).Seconds()
+}
+
+func findPgbench() (string, bool) {
+	if path, err := exec.LookPath("pgbench"); err == nil {
+		return path, true
+	}
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/pgbench") //nolint:errcheck // the pattern is well formed
+	if len(found) == 0 {
+		return "", false
+	}
+	return found[len(found)-1], true
+}
+
+// databaseOf writes an address as libpq takes it, without pgx's own parameters.
+func databaseOf(b *testing.B, address string) string {
+	b.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		b.Fatal(err)
+	}
+	q := u.Query()
+	for name := range q {
+		if strings.HasPrefix(name, "pool_") || strings.HasPrefix(name, "default_") {
+			q.Del(name)
+		}
+	}
+	u.RawQuery = q.Encode()
+	return u.String()
+}
