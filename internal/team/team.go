@@ -123,6 +123,8 @@ type Hooks struct {
 	OnDelete func(ctx context.Context, tx pgx.Tx, teamID, personal, by uuid.UUID, now time.Time) error
 	// OnPlan follows a change of plan.
 	OnPlan func(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, plan Plan, now time.Time) error
+	// OnInvite follows an invitation: it has the mail sent.
+	OnInvite func(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, email string, status InviteStatus, now time.Time) error
 	// OnLeave follows a member who left or was removed.
 	OnLeave func(ctx context.Context, tx pgx.Tx, teamID, userID uuid.UUID, now time.Time) error
 }

@@ -18,8 +18,11 @@ const maxName = 80
 
 // UserInfo returns a person's teams. At the first call of a person it makes
 // their personal team with its wallet; any number of first calls at once make
-// one.
+// one. Teams that wait for the person's address take them in.
 func (s *Service) UserInfo(ctx context.Context, p Person) (UserInfo, error) {
+	if err := s.acceptInvitations(ctx, p); err != nil {
+		return UserInfo{}, err
+	}
 	teams, err := s.listTeams(ctx, p.ID)
 	if err != nil {
 		return UserInfo{}, err
