@@ -100,7 +100,8 @@ func furnish(p plan) error {
 		return err
 	}
 	const quiet = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
-	if err := bind(filepath.Join(p.Dir, "run"), "rootfs"+runDir, quiet|unix.MOUNT_ATTR_NOEXEC, nil); err != nil {
+	// Read-only keeps the pod from replacing the socket; calling through it needs no write.
+	if err := bind(filepath.Join(p.Dir, "run"), "rootfs"+runDir, quiet|unix.MOUNT_ATTR_NOEXEC|unix.MOUNT_ATTR_RDONLY, nil); err != nil {
 		return err
 	}
 	for _, f := range []struct {

@@ -83,7 +83,10 @@ func (c *cloud) boot(cl *claim, l provider.Launch) error {
 	if err != nil {
 		return err
 	}
-	p.UIDBase, p.SSH, p.Token, p.Hostname = cl.UIDBase, len(files), l.Bootstrap.Token, l.Bootstrap.Hostname
+	p.UIDBase, p.SSH, p.Token = cl.UIDBase, len(files), l.Bootstrap.Token
+	if l.Bootstrap.Hostname != "" {
+		p.Hostname = l.Bootstrap.Hostname
+	}
 	p.Cgroup = c.Name + "-" + cl.Ref
 	p.Weight = min(100, 10*max(1, cl.GPUCount))
 	return c.s.stage1(p, cl.lock, files)

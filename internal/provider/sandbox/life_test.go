@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -17,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"homeport.dev/homeport/internal/clock"
+	"homeport.dev/homeport/internal/fault"
 	"homeport.dev/homeport/internal/provider"
 	"homeport.dev/homeport/internal/provider/sandbox"
 )
@@ -335,5 +338,62 @@ func TestTakenPortMakesNoMachine(t *testing.T) {
 	}
 	if m, err := s.Clouds()["gullhaven"].Launch(t.Context(), request("hp-abcd-00000002-1", firstOffer(t, s.Clouds()["gullhaven"]), port)); err != nil || m.SSHPort == port {
 		t.Errorf("a cloud that chooses ports: %+v, %v", m, err)
+	}
+}
+
+func TestHostThatCannotRunPodsSaysWhy(t *testing.T) {
+	t.Parallel()
+	s, err := sandbox.New(sandbox.Config{Dir: t.TempDir(), AgentBinary: "/no/such/homeport-agent", Clock: clock.New(), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := s.Clouds()["saltpier"]
+	_, err = c.Launch(t.Context(), request("hp-abcd-00000001-1", firstOffer(t, c), 0))
+	if !errors.Is(err, provider.ErrUnsupported) || !strings.Contains(fault.Of(err).Detail, "homeport-agent is missing") {
+		t.Errorf("launch: %v", err)
+	}
+	if _, there := find(t, c, "hp-abcd-00000001-1"); there {
+		t.Error("something is left")
+	}
+}
+
+func TestDroppedAgentCallsAreAnsweredByNobody(t *testing.T) {
+	t.Parallel()
+	s, _ := fresh(t)
+	m := launch(t, s.Clouds()["saltpier"], "hp-abcd-00000001-1")
+	if err := s.SetScript(sandbox.Script{Provider: "saltpier", Faults: []sandbox.Fault{{Op: sandbox.OpAgent, Kind: "drop", Times: 2}}}); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"503 ", "503 ", "200 "} {
+		if got := ask(t, m, "call /agent/v1/lease"); !strings.HasPrefix(got, want) {
+			t.Errorf("call %d: %q", i, got)
+		}
+	}
+}
+
+func TestLeftoversAreSwept(t *testing.T) {
+	t.Parallel()
+	s, dir := fresh(t)
+	var old []string
+	for _, name := range []string{".new-123", ".gone-hp-abcd-00000001-1"} {
+		path := filepath.Join(dir, "saltpier", name)
+		if err := os.MkdirAll(filepath.Join(path, "workspace"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, time.Unix(1, 0), time.Unix(1, 0)); err != nil {
+			t.Fatal(err)
+		}
+		old = append(old, path)
+	}
+	young := filepath.Join(dir, "saltpier", ".new-456")
+	if err := os.Mkdir(young, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.Start(t.Context())
+	for _, path := range old {
+		eventually(t, path+" is removed", func() bool { _, err := os.Stat(path); return os.IsNotExist(err) })
+	}
+	if _, err := os.Stat(young); err != nil {
+		t.Error("a folder that may be in the making was removed")
 	}
 }

@@ -35,7 +35,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	if err := os.Chown(home, ordinary, ordinary); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), bin, "-test.v", "-test.run", "^Test(Machine|Pod|User|Terminate|Node|Half|Name|One|Taken)")
+	cmd := exec.CommandContext(t.Context(), bin, "-test.v", "-test.run", "^Test(Machine|Pod|User|Terminate|Node|Half|Name|One|Taken|Left|Dropped)")
 	cmd.Dir = home
 	cmd.Env = []string{"TMPDIR=" + home, "HOME=" + home, "PATH=" + os.Getenv("PATH")}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinary, Gid: ordinary}}

@@ -102,7 +102,11 @@ func listenSocket(run string) (net.Listener, error) {
 		return nil, fmt.Errorf("machine's socket: %w", err)
 	}
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
-	if err := os.Chmod(path, 0o666); err != nil { // the pod's root is another user here; the folder's parents keep others out
+	if rootless() {
+		return l, nil
+	}
+	// The pod's root is another user on the host; the folder's parents keep others out.
+	if err := os.Chmod(path, 0o666); err != nil {
 		_ = l.Close()
 		return nil, fmt.Errorf("machine's socket: %w", err)
 	}
