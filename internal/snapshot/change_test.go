@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"homeport.dev/homeport/internal/snapshot"
 )
 
@@ -296,5 +298,37 @@ func TestChangeThatWasNotCommittedComesAgain(t *testing.T) {
 	}
 	if _, err := snapshot.DecodeSnapshot(snapshot.NewKey(), first.Snapshot); !errors.Is(err, snapshot.ErrDamaged) {
 		t.Errorf("with another key DecodeSnapshot = %v, want ErrDamaged", err)
+	}
+}
+
+// TestStoresThroughAMappingAreSeen changes a mapped file again and again; the
+// file's times move only at the first store to a clean page.
+func TestStoresThroughAMappingAreSeen(t *testing.T) {
+	t.Parallel()
+	v := newVolume(t)
+	root := t.TempDir()
+	path := filepath.Join(root, "mapped")
+	must(t, os.WriteFile(path, make([]byte, 8192), 0o644))
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	must(t, err)
+	defer f.Close()
+	m, err := unix.Mmap(int(f.Fd()), 0, 8192, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	must(t, err)
+	defer func() { must(t, unix.Munmap(m)) }()
+	s := v.syncer(root, t.TempDir(), nil)
+	for i := range byte(5) {
+		m[0] = i + 1 // dirties the page
+		settle()
+		v.sync(s)
+		m[1] = i + 1 // the page may be dirty already
+		settle()
+		v.sync(s)
+		out := t.TempDir()
+		v.restore(out, t.TempDir())
+		b, err := os.ReadFile(filepath.Join(out, "mapped"))
+		must(t, err)
+		if b[0] != i+1 || b[1] != i+1 {
+			t.Fatalf("round %d: the snapshot has %d and %d", i, b[0], b[1])
+		}
 	}
 }

@@ -15,8 +15,9 @@ var (
 	decoder = newDecoder()
 )
 
-// maxPlain is the size in bytes of the largest plain piece that is decoded.
-const maxPlain = 1 << 30
+// maxPlain is the size in bytes of the largest plain piece that is decoded:
+// users make the pieces, and the server must live through them.
+const maxPlain = 256 << 20
 
 func newEncoder() *zstd.Encoder {
 	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false), zstd.WithWindowSize(1<<20))

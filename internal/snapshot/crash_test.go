@@ -165,9 +165,7 @@ func TestSyncKilledAtAnyPointLosesNothing(t *testing.T) {
 		v.mu.Unlock()
 
 		if round%5 == 0 {
-			out := t.TempDir()
-			v.restore(out, t.TempDir())
-			compareTimes(t, before, facts(t, out), round)
+			v.restoresTo(before, round)
 		}
 
 		already := v.puts
@@ -178,9 +176,7 @@ func TestSyncKilledAtAnyPointLosesNothing(t *testing.T) {
 			t.Errorf("round %d: %d bytes sent before the kill, %d after, more than %d", round, sent, again, allowed)
 		}
 		if round%5 == 4 {
-			out := t.TempDir()
-			v.restore(out, t.TempDir())
-			compareTimes(t, want, facts(t, out), round)
+			v.restoresTo(want, round)
 		}
 	}
 	if kills < 10 {
@@ -189,6 +185,14 @@ func TestSyncKilledAtAnyPointLosesNothing(t *testing.T) {
 	if out := v.restic("check", "--read-data"); !strings.Contains(out, "no errors were found") {
 		t.Errorf("restic check: %s", out)
 	}
+}
+
+// restoresTo checks what the head holds.
+func (v *volume) restoresTo(want map[string]fact, round int) {
+	t := v.t.(*testing.T)
+	out := t.TempDir()
+	v.restore(out, t.TempDir())
+	compareTimes(t, want, facts(t, out), round)
 }
 
 func compareTimes(t *testing.T, want, got map[string]fact, round int) {

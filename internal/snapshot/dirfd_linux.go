@@ -191,15 +191,7 @@ func sameStat(a, b *fileStat) bool {
 const settle = 30e6
 
 // fresh reports whether a file changed so lately that its times prove nothing.
-// It asks the clock that the file system stamps with.
-func fresh(st *fileStat) bool {
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now); err != nil {
-		return true
-	}
-	age := (int64(now.Sec)-int64(st.Ctim.Sec))*1e9 + int64(now.Nsec) - int64(st.Ctim.Nsec)
-	return age < settle
-}
+func fresh(st *fileStat) bool { return since(st, coarseNow()) }
 
 // isMount reports whether a directory is where another file system begins.
 func isMount(fd int) bool {

@@ -172,6 +172,10 @@ func (r *run) readOpen(own *reader, j *job, fd int) (*entry, error) {
 	if j.st.Mode&modeFormat != modeFile {
 		return nil, nil
 	}
+	limit, err := r.flush(fd, &j.st)
+	if err != nil {
+		return nil, err
+	}
 	e := &entry{name: []byte(j.name)}
 	content, size, err := own.read(fd, &j.st)
 	torn := errors.Is(err, errTorn)
@@ -192,7 +196,7 @@ func (r *run) readOpen(own *reader, j *job, fd int) (*entry, error) {
 		e.flags = flagRecheck
 		return e, errTorn
 	}
-	if fresh(&after) {
+	if fresh(&after) || since(&after, limit) {
 		e.flags = flagRecheck
 	}
 	return e, nil

@@ -50,6 +50,9 @@ func (r *run) makeTree(d *dirWork) error {
 	}
 	tree = append(tree, "]}\n"...)
 	f.records = bytes.Clone(f.records) // without the room to grow
+	if len(tree) > maxPlain {
+		return r.giveUp(d)
+	}
 	id, err := r.saver.save(treeBlob, tree)
 	if errors.Is(err, errTooBig) {
 		return r.giveUp(d)

@@ -41,7 +41,7 @@ type RestoreResult struct {
 // they hold together.
 const (
 	fetches    = 8
-	fetchBytes = 144 << 20
+	fetchBytes = 128 << 20
 )
 
 // A restorer is one restore on its way.

@@ -44,6 +44,10 @@ type run struct {
 	skipped  atomic.Int64
 	unstable atomic.Int64
 
+	scan    sync.Once // sets the next two
+	scanned stamp
+	mapped  map[uint64]bool // see mappedFiles
+
 	changed   atomic.Int64 // bytes of files that are read again
 	read      atomic.Int64 // bytes of them that were read
 	differing atomic.Int64 // bytes of files that could not be brought up to date

@@ -1,11 +1,13 @@
 package snapshot
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,18 +21,28 @@ const (
 	stateMagic = "homeport state 1\n"
 )
 
-// appendFolder appends a folder and those below it.
-func appendFolder(b []byte, f *folder) []byte {
-	b = appendBytes(b, f.records)
-	b = binary.AppendVarint(b, f.bytes)
-	b = binary.AppendVarint(b, f.entries)
-	for _, kid := range f.kids {
-		b = appendFolder(b, kid)
+// writeFolder writes a folder and those below it. buf is for what it makes.
+func writeFolder(w *bufio.Writer, f *folder, buf []byte) error {
+	buf = binary.AppendUvarint(buf[:0], uint64(len(f.records)))
+	if _, err := w.Write(buf); err != nil {
+		return err
 	}
-	return b
+	if _, err := w.Write(f.records); err != nil {
+		return err
+	}
+	buf = binary.AppendVarint(buf[:0], f.bytes)
+	if _, err := w.Write(binary.AppendVarint(buf, f.entries)); err != nil {
+		return err
+	}
+	for _, kid := range f.kids {
+		if err := writeFolder(w, kid, buf); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// readFolder reads what appendFolder wrote. depth bounds the recursion.
+// readFolder reads what writeFolder wrote. depth bounds the recursion.
 func readFolder(r *recordReader, depth int) *folder {
 	f := &folder{records: r.bytes(), bytes: r.int(), entries: r.int()}
 	if r.broken || depth > maxDepth+2 {
@@ -55,36 +67,44 @@ func stateTag(key *Key) [32]byte {
 	return sha256.Sum256(append([]byte("homeport state of "), key.macK[:]...))
 }
 
-// writeState writes a state file whole or not at all.
+// writeState replaces the state file in one step.
 func writeState(dir string, key *Key, top *folder, tree ID) error {
-	tag := stateTag(key)
-	b := append([]byte(stateMagic), tag[:]...)
-	b = append(b, tree[:]...)
-	b = appendFolder(b, top)
-	sum := sha256.Sum256(b)
-	b = append(b, sum[:]...)
-	return writeWhole(filepath.Join(dir, stateFile), b)
-}
-
-// writeWhole replaces a file in one step.
-func writeWhole(path string, b []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("write state: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	f, err := os.CreateTemp(dir, ".state-*")
 	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+		return fmt.Errorf("write state: %w", err)
 	}
 	defer os.Remove(f.Name())
-	_, err = f.Write(b)
-	err = errors.Join(err, f.Close())
+	err = errors.Join(writeStateTo(f, key, top, tree), f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), path)
+		err = os.Rename(f.Name(), filepath.Join(dir, stateFile))
 	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+		return fmt.Errorf("write state: %w", err)
 	}
 	return nil
+}
+
+// writeStateTo writes a state and its checksum.
+func writeStateTo(f io.Writer, key *Key, top *folder, tree ID) error {
+	sum := sha256.New()
+	w := bufio.NewWriterSize(io.MultiWriter(f, sum), 256<<10)
+	tag := stateTag(key)
+	for _, b := range [][]byte{[]byte(stateMagic), tag[:], tree[:]} {
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
+	}
+	if err := writeFolder(w, top, make([]byte, 0, 64)); err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := f.Write(sum.Sum(nil))
+	return err
 }
 
 // readState reads a state file; nil when there is none of this volume that is

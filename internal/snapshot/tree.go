@@ -39,7 +39,7 @@ func decodeTree(plain []byte) ([]entry, error) {
 }
 
 // treeCacheSize is how many bytes of tree packs a treeReader keeps.
-const treeCacheSize = 48 << 20
+const treeCacheSize = 32 << 20
 
 // A treeReader reads trees. Trees that lie in one pack are mostly wanted soon
 // after each other, so it fetches the whole pack when that is small, and else
