@@ -370,17 +370,17 @@ func TestPurge(t *testing.T) {
 	}
 }
 
-func TestTeamTrash(t *testing.T) {
+// The volumes of a deleted team are in the trash of who deleted it.
+func TestEndOfATeam(t *testing.T) {
 	t.Parallel()
 	h := newHarbour(t)
-	scope := h.team(team.Pro)
+	scope, personal := h.team(team.Pro), h.team(team.Hobby)
 	v := h.create(scope)
 	a := h.boot(scope, v.ID)
 	h.must(a.commitGB(1))
 	end := func() error {
 		return h.tx(func(tx pgx.Tx) error {
-			now := h.clock.Now()
-			return h.TrashTeamTx(t.Context(), tx, scope.TeamID(), scope.UserID(), now, now.Add(volume.TeamTrashFor))
+			return h.EndTeamTx(t.Context(), tx, scope.TeamID(), personal.TeamID(), scope.UserID(), h.clock.Now())
 		})
 	}
 	if err := end(); !errors.Is(err, volume.ErrInUse) {
@@ -388,12 +388,42 @@ func TestTeamTrash(t *testing.T) {
 	}
 	h.release(a.Attachment)
 	h.clock.Advance(time.Hour)
+	before := segments(h, scope, v.ID)
 	h.must(end())
-	if s := segments(h, scope, v.ID); len(s) != 1 || s[0].To == nil {
-		t.Errorf("the meter: %+v", s)
+	if len(before) != 1 || before[0].To != nil {
+		t.Errorf("the meter before: %+v", before)
+	}
+	if _, err := h.Find(t.Context(), scope, v.ID); !errors.Is(err, volume.ErrNotFound) {
+		t.Errorf("the old team still sees it: %v", err)
 	}
 	h.clock.Advance(29 * 24 * time.Hour)
-	if trash, err := h.ListDeleted(t.Context(), scope); err != nil || len(trash) != 1 {
-		t.Errorf("%v, %v", trash, err)
+	if trash, err := h.ListDeleted(t.Context(), personal); err != nil || len(trash) != 1 {
+		t.Fatalf("%v, %v", trash, err)
+	}
+	back, err := h.Restore(t.Context(), personal, v.ID, idem.Request{})
+	if err != nil || back.TeamID != personal.TeamID() || back.Deleted {
+		t.Fatalf("%+v, %v", back, err)
+	}
+	if s := segments(h, personal, v.ID); len(s) != 1 || s[0].To != nil || s[0].Rate != 200 {
+		t.Errorf("the meter after: %+v", s)
+	}
+	next := h.boot(personal, v.ID)
+	if next.head != a.head {
+		t.Errorf("the data is gone: head %s, want %s", next.head, a.head)
+	}
+}
+
+func TestNotice(t *testing.T) {
+	t.Parallel()
+	h := newHarbour(t)
+	scope := h.team(team.Pro)
+	v := h.create(scope)
+	a := h.boot(scope, v.ID)
+	h.must(a.commitGB(450))
+	if n, err := h.Notice(t.Context(), v.ID); err != nil || n != `Volume "data" is 90 % full: 450 of 500 GB.` {
+		t.Errorf("%q, %v", n, err)
+	}
+	if _, err := h.Notice(t.Context(), id.New()); !errors.Is(err, volume.ErrNotFound) {
+		t.Error(err)
 	}
 }

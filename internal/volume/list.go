@@ -86,6 +86,22 @@ func find(ctx context.Context, q pg.Querier, sql string, scope team.Scope, volum
 	return v, nil
 }
 
+const sqlFindSize = `select name, size_bytes from volume where id = $1`
+
+// Notice is the QuotaNotice of a volume, for background work such as the
+// message of the day of its pod. The fault is ErrNotFound.
+func (s *Service) Notice(ctx context.Context, volumeID uuid.UUID) (string, error) {
+	var v Volume
+	err := s.Pool.QueryRow(ctx, sqlFindSize, volumeID).Scan(&v.Name, &v.SizeBytes)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", ErrNotFound
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the size of volume %s: %w", volumeID, err)
+	}
+	return v.QuotaNotice(), nil
+}
+
 // Segments lists what a volume cost per hour, and from when to when, also of a
 // deleted one. The fault is ErrNotFound.
 func (s *Service) Segments(ctx context.Context, scope team.Scope, volumeID uuid.UUID) ([]wallet.Segment, error) {

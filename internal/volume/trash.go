@@ -151,9 +151,27 @@ select id, team_id, name, size_bytes, pod_id is not null as currently_used, pod_
   deleted_at, last_commit_at, epoch, head_snapshot, head_seq
 from volume where team_id = $1 and deleted_at is null order by id for update`
 
-// TrashTeamTx puts every volume of a team into the trash until an instant: at
-// the team's end, or when frozen storage was not paid for too long. by is Nil
-// when the platform does it. The fault is ErrInUse.
+const sqlHandOver = `
+update volume set team_id = $2 where team_id = $1 and deleted_at is not null and purged_at is null`
+
+// EndTeamTx puts every volume of a team that is being deleted into the trash
+// of the personal team of who does it, for 30 days. The fault is ErrInUse.
+func (s *Service) EndTeamTx(ctx context.Context, tx pgx.Tx, teamID, personal, by uuid.UUID, now time.Time) error {
+	if err := s.TrashTeamTx(ctx, tx, teamID, by, now, now.Add(TeamTrashFor)); err != nil {
+		return err
+	}
+	if personal == uuid.Nil {
+		return nil
+	}
+	if _, err := tx.Exec(ctx, sqlHandOver, teamID, personal); err != nil {
+		return fmt.Errorf("hand over the trash of team %s: %w", teamID, err)
+	}
+	return nil
+}
+
+// TrashTeamTx puts every volume of a team into the trash until an instant:
+// when frozen storage was not paid for too long. by is Nil when the platform
+// does it. The fault is ErrInUse.
 func (s *Service) TrashTeamTx(ctx context.Context, tx pgx.Tx, teamID, by uuid.UUID, now, purge time.Time) error {
 	volumes, err := collect(ctx, tx, sqlLockVolumesOfTeam, teamID)
 	if err != nil {
