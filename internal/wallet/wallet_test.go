@@ -33,8 +33,12 @@ type house struct {
 
 func newHouse(t testing.TB) *house {
 	t.Helper()
-	h := &house{t: t, pool: pgtest.New(t), clock: clock.Fixed(noon)}
-	h.w = wallet.New(wallet.Deps{Pool: h.pool, Clock: h.clock.Clock, Logger: slog.New(slog.DiscardHandler)})
+	return houseOn(t, pgtest.New(t), clock.Fixed(noon), slog.New(slog.DiscardHandler))
+}
+
+func houseOn(t testing.TB, pool *pgxpool.Pool, now *clock.Manual, logger *slog.Logger) *house {
+	h := &house{t: t, pool: pool, clock: now}
+	h.w = wallet.New(wallet.Deps{Pool: h.pool, Clock: h.clock.Clock, Logger: logger})
 	h.teams = team.New(team.Deps{Pool: h.pool, Clock: h.clock.Clock, Hooks: team.Hooks{OpenWallet: h.w.OpenTx}})
 	return h
 }
