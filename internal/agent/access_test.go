@@ -85,7 +85,7 @@ func TestProbeKeyAuthenticatesButGetsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	if _, err := c.NewSession(); err == nil {
 		t.Error("the probe got a session")
 	}
@@ -153,14 +153,14 @@ func TestARemovedKeyEndsItsSessionsAndComesIn(t *testing.T) {
 		t.Errorf("the session of the removed key went on, until %v", cmd.ProcessState)
 	}
 	if c, err := r.dial(r.key); err == nil {
-		c.Close()
+		_ = c.Close()
 		t.Error("the removed key still logs in")
 	}
 	c, err := r.dial(other)
 	if err != nil {
 		t.Fatalf("the added key does not log in: %v", err)
 	}
-	c.Close()
+	_ = c.Close()
 }
 
 // echoServer answers each connection with what it sent, once it stopped sending.
@@ -205,7 +205,7 @@ func TestRemoteForwardsListenOnLoopbackOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	l, err := c.Listen("tcp", "0.0.0.0:0")
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 
@@ -50,7 +49,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.Clock = clock.New()
 	}
 	if c.Logger == nil {
-		c.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.Ready == nil {
 		c.Ready = func() {}

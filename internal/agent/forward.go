@@ -201,6 +201,6 @@ func splice(ctx context.Context, ch ssh.Channel, requests <-chan *ssh.Request, c
 	_, _ = io.Copy(ch, conn)
 	_ = ch.CloseWrite()
 	<-sent
-	ch.Close()
+	_ = ch.Close()
 	<-closed
 }

@@ -24,7 +24,7 @@ const (
 // to the size of a pointer.
 func siginfoPid(info *unix.Siginfo) int {
 	const offset = (3*4 + unsafe.Sizeof(uintptr(0)) - 1) &^ (unsafe.Sizeof(uintptr(0)) - 1)
-	return int(*(*int32)(unsafe.Add(unsafe.Pointer(info), offset)))
+	return int(*(*int32)(unsafe.Add(unsafe.Pointer(info), offset))) //nolint:gosec // within the struct the kernel filled
 }
 
 // killAll ends every process of the pod but this one, politely first, and

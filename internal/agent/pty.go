@@ -23,22 +23,22 @@ func openTerminal() (terminal, *os.File, error) {
 	if err != nil {
 		return terminal{}, nil, fmt.Errorf("open /dev/ptmx: %w", err)
 	}
+	master := os.NewFile(uintptr(fd), "/dev/ptmx")
 	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		unix.Close(fd)
+		master.Close()
 		return terminal{}, nil, fmt.Errorf("unlock the terminal: %w", err)
 	}
 	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
 	if err != nil {
-		unix.Close(fd)
+		master.Close()
 		return terminal{}, nil, fmt.Errorf("number the terminal: %w", err)
 	}
-	name := fmt.Sprintf("/dev/pts/%d", n)
-	slave, err := os.OpenFile(name, os.O_RDWR|unix.O_NOCTTY, 0)
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		unix.Close(fd)
+		master.Close()
 		return terminal{}, nil, fmt.Errorf("open the terminal: %w", err)
 	}
-	return terminal{os.NewFile(uintptr(fd), "/dev/ptmx")}, slave, nil
+	return terminal{master}, slave, nil
 }
 
 // window is a terminal's size, as RFC 4254 sends it.
@@ -60,22 +60,23 @@ func (t terminal) resize(w window) error {
 
 func clamp16(n uint32) uint16 { return uint16(min(n, 0xffff)) }
 
-// copyTo copies what is written on the terminal until everyone on it is gone
-// or drain was called; then what is there already still goes out.
-func (t terminal) copyTo(w io.Writer) error {
+// copyTo copies what is written on the terminal until everyone on it is gone,
+// w does not take more, or drain was called; then what is there still goes out.
+func (t terminal) copyTo(w io.Writer) {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := t.Read(buf)
 		if n > 0 {
 			if _, err := w.Write(buf[:n]); err != nil {
-				return err
+				return
 			}
 		}
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return t.copyRest(w, buf)
+			t.copyRest(w, buf)
+			return
 		}
-		if err != nil {
-			return nil // EIO: nobody holds the other side any more
+		if err != nil { // EIO: nobody holds the other side any more
+			return
 		}
 	}
 }
@@ -83,13 +84,13 @@ func (t terminal) copyTo(w io.Writer) error {
 // drain makes copyTo end as soon as nothing more can be read.
 func (t terminal) drain() { _ = t.SetReadDeadline(time.Unix(1, 0)) }
 
-func (t terminal) copyRest(w io.Writer, buf []byte) error {
-	if err := t.SetReadDeadline(time.Time{}); err != nil {
-		return err
+func (t terminal) copyRest(w io.Writer, buf []byte) {
+	if t.SetReadDeadline(time.Time{}) != nil {
+		return
 	}
 	raw, err := t.SyscallConn()
 	if err != nil {
-		return err
+		return
 	}
 	for {
 		var n int
@@ -99,10 +100,10 @@ func (t terminal) copyRest(w io.Writer, buf []byte) error {
 			return true // never wait
 		})
 		if err != nil || readErr != nil || n <= 0 {
-			return nil
+			return
 		}
 		if _, err := w.Write(buf[:n]); err != nil {
-			return err
+			return
 		}
 	}
 }

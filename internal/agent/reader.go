@@ -40,11 +40,11 @@ func (r *reader) open() error {
 		r.body = http.NoBody
 		return nil
 	}
-	return r.store.try(r.ctx, r.op, func(_ context.Context, g agentapi.Grant) error { return r.request(g) })
+	return r.store.try(r.ctx, r.op, r.request)
 }
 
-func (r *reader) request(g agentapi.Grant) error {
-	ctx, cancel := context.WithCancelCause(r.ctx)
+func (r *reader) request(ctx context.Context, g agentapi.Grant) error {
+	ctx, cancel := context.WithCancelCause(ctx)
 	req, via, err := r.store.request(ctx, g, nil)
 	if err != nil {
 		cancel(nil)

@@ -185,7 +185,7 @@ func (s *session) start(path string, args ...string) {
 		s.conn.server.log.Warn("start a user's process", "error", err)
 		_, _ = s.ch.Stderr().Write([]byte("homeport: the process cannot be started\r\n"))
 		s.exit(exitFailed)
-		s.ch.Close()
+		_ = s.ch.Close()
 	}
 }
 

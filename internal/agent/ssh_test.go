@@ -138,8 +138,10 @@ func TestUsersLackWhatContainersLack(t *testing.T) {
 	}
 	r := served(t)
 	out := r.output("", pod, "grep -E '^(Cap(Inh|Prm|Eff|Bnd|Amb)|NoNewPrivs|Umask)' /proc/self/status")
-	for _, line := range []string{"CapInh:\t0000000000000000", "CapPrm:\t00000000a80425fb", "CapBnd:\t00000000a80425fb",
-		"CapAmb:\t0000000000000000", "NoNewPrivs:\t1", "Umask:\t0022"} {
+	for _, line := range []string{
+		"CapInh:\t0000000000000000", "CapPrm:\t00000000a80425fb", "CapBnd:\t00000000a80425fb",
+		"CapAmb:\t0000000000000000", "NoNewPrivs:\t1", "Umask:\t0022",
+	} {
 		if !strings.Contains(out, line) {
 			t.Errorf("%q is not in\n%s", line, out)
 		}

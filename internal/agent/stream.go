@@ -27,7 +27,7 @@ func (s *session) runOnTerminal(cmd *exec.Cmd) error {
 	s.wg.Go(func() { _, _ = io.Copy(s.tty, s.ch) }) // ends with the channel or the terminal
 	copied := make(chan struct{})
 	s.wg.Go(func() {
-		_ = s.tty.copyTo(s.ch)
+		s.tty.copyTo(s.ch)
 		close(copied)
 	})
 	s.wg.Go(func() {
@@ -39,7 +39,7 @@ func (s *session) runOnTerminal(cmd *exec.Cmd) error {
 		case <-s.gone:
 		}
 		s.conn.server.onTerminal(s, false)
-		s.ch.Close()
+		_ = s.ch.Close()
 		s.tty.Close() // hangs up what is left on it
 	})
 	return nil
@@ -104,7 +104,7 @@ func (s *session) copyPipes(child *child, p [3]*os.File) {
 		}
 	case <-s.gone:
 	}
-	s.ch.Close()
+	_ = s.ch.Close()
 	closeFiles(p)
 	in.Wait()
 }

@@ -21,8 +21,8 @@ import (
 // look at the files, stretched so that looking costs at most a twentieth.
 const (
 	syncStretch   = 20
-	syncMin       = 60 * time.Second
-	syncMax       = 10 * time.Minute
+	syncEager     = 60 * time.Second
+	syncLazy      = 10 * time.Minute
 	syncRetryMost = time.Minute // between tries of what failed
 )
 
@@ -30,14 +30,14 @@ const maxPartials = 1 << 16 // commits of one round; a bound, not a limit
 
 // syncInterval is the rest after a look that took so much processor time.
 func syncInterval(cpu time.Duration) time.Duration {
-	return min(max(syncStretch*cpu, syncMin), syncMax)
+	return min(max(syncStretch*cpu, syncEager), syncLazy)
 }
 
 // syncUntilFinal syncs in the background until the last sync is asked for.
 // What fails is tried again; only the end of the attachment is an error.
 func (a *agent) syncUntilFinal(ctx context.Context) error {
-	failed := newBackoff(syncMin/4, syncMax, a.welcome.PodID)
-	rest := syncMin
+	failed := newBackoff(syncEager/4, syncLazy, a.welcome.PodID)
+	rest := syncEager
 	for {
 		timer := time.NewTimer(rest)
 		select {
@@ -63,7 +63,7 @@ func (a *agent) syncUntilFinal(ctx context.Context) error {
 			a.end(err)
 			return err
 		case errors.Is(err, ErrQuota):
-			rest = syncMax // nothing goes in until something is deleted
+			rest = syncLazy // nothing goes in until something is deleted
 		default:
 			rest = failed.next()
 		}

@@ -96,9 +96,12 @@ func TestVictimsAreThePodsOwn(t *testing.T) {
 	t.Parallel()
 	self := os.Getpid()
 	all := []process{
-		{pid: self, parent: 1, session: 1}, {pid: 1000001, parent: self, session: 1000001},
-		{pid: 1000002, parent: 1000001, session: 1000001}, {pid: 1000003, parent: 1000001, session: 1000003},
-		{pid: 1000004, parent: 1, session: 1000001}, {pid: 1000005, parent: self, session: 1000001, dead: true},
+		{pid: self, parent: 1, session: 1},
+		{pid: 1000001, parent: self, session: 1000001},
+		{pid: 1000002, parent: 1000001, session: 1000001},
+		{pid: 1000003, parent: 1000001, session: 1000003},
+		{pid: 1000004, parent: 1, session: 1000001},
+		{pid: 1000005, parent: self, session: 1000001, dead: true},
 		{pid: 1000006, parent: 1, session: 1000006},
 	}
 	table := newTable(false)
