@@ -4,14 +4,14 @@ import { defineConfig } from '@playwright/test'
 export default defineConfig({
   testDir: 'e2e',
   workers: 1,
-  reporter: process.env['CI'] ? 'line' : 'list',
+  reporter: process.env.CI ? 'line' : 'list',
   timeout: 60_000,
   expect: { timeout: 10_000 },
   use: {
     viewport: { width: 1440, height: 900 },
     trace: 'retain-on-failure',
     launchOptions: {
-      executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+      executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
       args: [
         '--no-sandbox',
         '--disable-dev-shm-usage',

@@ -18,7 +18,8 @@ export function bootScript(): Plugin {
     async buildStart() {
       const text = await transformWithOxc(readFileSync(source, 'utf8'), source)
       code = `(()=>{${text.code}})()`
-      if (!dev && this.environment.name === 'client') this.emitFile({ type: 'asset', name: 'boot.js', source: code })
+      if (!dev && this.environment.name === 'client')
+        this.emitFile({ type: 'asset', name: 'boot.js', source: code })
     },
     transformIndexHtml: {
       order: 'post',

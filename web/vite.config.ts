@@ -4,8 +4,11 @@ import { defineConfig } from 'vitest/config'
 import { bootScript } from './vite-boot.ts'
 
 // The API server of `npm run dev`: a running `bin/homeport serve`.
-const server = process.env['HOMEPORT_DEV_SERVER'] ?? 'http://127.0.0.1:8080'
+const server = process.env.HOMEPORT_DEV_SERVER ?? 'http://127.0.0.1:8080'
 const proxied = ['/api', '/auth/v1', '/config.json', '/dev', '/test-checkout']
+
+const baseModules =
+  /node_modules\/(@tanstack|clsx|class-variance-authority|openapi-fetch)\/|lucide-react\/dist\/esm\/(Icon|createLucideIcon|shared|defaultAttributes|context)|src\/(api|copy|lib)\/|src\/features\/(session|offers)\/|src\/ui\/(badge|berths|button|button-link|depth-lines|logo|media|meter|page|spinner)\.tsx?$|preload-helper/
 
 export default defineConfig({
   plugins: [react(), tailwind(), bootScript()],
@@ -22,7 +25,8 @@ export default defineConfig({
         codeSplitting: {
           groups: [
             { name: 'react', test: /node_modules\/(react|react-dom|scheduler)\// },
-            { name: 'tanstack', test: /node_modules\/@tanstack\// },
+            // What every page needs, the landing page among them, in one file: small files compress badly.
+            { name: 'base', test: baseModules, minShareCount: 2 },
           ],
         },
       },

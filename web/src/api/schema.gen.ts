@@ -300,7 +300,7 @@ export interface paths {
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["CreateKey"];
+                    "application/json": components["schemas"]["CreateSSHKey"];
                 };
             };
             responses: {
@@ -936,7 +936,7 @@ export interface paths {
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["Amount"];
+                    "application/json": components["schemas"]["CreditCheckout"];
                 };
             };
             responses: {
@@ -1017,27 +1017,19 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        Amount: {
-            amount: number;
-        };
         Balance: {
-            balance: number | null;
+            balance: number;
             /** Format: date-time */
             depletes_at?: string | null;
             hours_remaining?: number | null;
             /** Format: date-time */
-            last_updated?: string;
-            month_limit?: number;
-            month_spent?: number;
+            last_updated: string;
+            month_limit?: number | null;
+            month_spent?: number | null;
             spending_per_hour: number;
         };
         Checkout: {
             checkout_url: string;
-        };
-        CreateKey: {
-            name: string;
-            public_key: string;
-            team_id: string;
         };
         CreatePod: {
             cloud_id: string;
@@ -1061,9 +1053,17 @@ export interface components {
             vcpu: number;
             volume_id: string;
         };
+        CreateSSHKey: {
+            name: string;
+            public_key: string;
+            team_id: string;
+        };
         CreateVolume: {
             name: string;
             team_id: string;
+        };
+        CreditCheckout: {
+            amount: number;
         };
         Interest: {
             interested: boolean;
@@ -1086,7 +1086,8 @@ export interface components {
         Member: {
             email: string;
             id: string;
-            role: string;
+            /** @enum {string} */
+            role: "admin" | "member" | "viewer";
             user_id: string;
         };
         Offer: {
@@ -1109,34 +1110,35 @@ export interface components {
             socket: string;
             vcpu: number;
         };
-        PersonalTeam: {
-            id: string;
-            name: string;
-        };
         Pod: {
             country: string;
             /** Format: date-time */
             created_at: string;
+            created_by: string;
             /** Format: date-time */
-            delete_requested_at?: string | null;
+            delete_requested_at: string | null;
+            /** Format: date-time */
+            ended_at: string | null;
             gpu_count: number;
             gpu_type: string;
+            host_key_fingerprint: string;
             id: string;
             /** Format: date-time */
-            metered_until?: string | null;
+            metered_until: string | null;
             price: number;
-            progress?: number | null;
+            progress: number;
             provider: string;
             /** Format: date-time */
-            ready_at?: string | null;
-            ssh_host?: string | null;
-            ssh_port?: number | null;
+            ready_at: string | null;
+            ssh_host: string;
+            ssh_key_id: string;
+            ssh_port: number | null;
             /** @enum {string} */
             status: "pending" | "starting" | "mounting" | "ready" | "switching_off" | "deleting" | "deleted";
-            status_detail?: string | null;
-            status_reason?: string | null;
+            status_detail: string;
+            status_reason: string;
             /** Format: date-time */
-            synced_at?: string | null;
+            synced_at: string | null;
             team_id: string;
             volume_id: string;
         };
@@ -1147,9 +1149,18 @@ export interface components {
             title?: string;
             type?: string;
         };
+        Segment: {
+            /** Format: date-time */
+            from: string;
+            rate: number;
+            /** Format: date-time */
+            to: string | null;
+        };
         SSHKey: {
             /** Format: date-time */
             created_at: string;
+            created_by: string;
+            fingerprint: string;
             id: string;
             key_type: string;
             name: string;
@@ -1157,18 +1168,25 @@ export interface components {
             team_id: string;
         };
         Team: {
-            description?: string;
+            /** Format: date-time */
+            created_at: string;
+            description: string;
             id: string;
             is_personal: boolean;
             max_members?: number | null;
             name: string;
             /** @enum {string} */
             plan: "free" | "hobby" | "pro";
-            role?: string;
+            /** @enum {string} */
+            role: "admin" | "member" | "viewer";
         };
         TeamCheckout: {
             description: string;
             member_count: number;
+            name: string;
+        };
+        TeamRef: {
+            id: string;
             name: string;
         };
         Transaction: {
@@ -1177,26 +1195,32 @@ export interface components {
             created_at: string;
             description: string;
             id: string;
-            reference_id?: string | null;
-            resource_id?: string | null;
-            resource_type?: string | null;
-            transaction_type: string;
+            reference_id: string | null;
+            resource_id: string | null;
+            resource_type: string | null;
+            /** @enum {string} */
+            transaction_type: "credit" | "charge" | "refund" | "debit";
         };
         UserInfo: {
             email: string;
-            personal_team: components["schemas"]["PersonalTeam"];
+            personal_team: components["schemas"]["TeamRef"];
             teams: components["schemas"]["Team"][];
             user_id: string;
         };
         Volume: {
             /** Format: date-time */
             created_at: string;
+            created_by: string;
             currently_used: boolean;
             deleted: boolean;
+            /** Format: date-time */
+            deleted_at: string | null;
             id: string;
             name: string;
             price_per_hour: number;
             size_gb: number;
+            /** Format: date-time */
+            synced_at: string | null;
             team_id: string;
         };
     };

@@ -1,0 +1,62 @@
+// Ends a build: writes landing.html (the prerendered landing page for / and /home), keeps index.html as the plain
+// shell of every other path, and puts precompressed forms beside every text file.
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+
+const dist = new URL('../dist/', import.meta.url).pathname
+const read = (name) => readFileSync(join(dist, name), 'utf8')
+const manifest = JSON.parse(read('.vite/manifest.json'))
+
+const { renderLanding } = await import('../node_modules/.prerender/prerender.js')
+const markup = await renderLanding()
+if (!markup.includes('<h1')) throw new Error('the landing page was not rendered')
+if (/\sstyle="/.test(markup))
+  throw new Error('the landing page has a style attribute, which the content security policy forbids')
+
+const fonts = readdirSync(join(dist, 'assets')).filter(
+  (name) => name.startsWith('instrument-sans') && name.endsWith('.woff2'),
+)
+const fontLinks = fonts.map(
+  (name) => `<link rel="preload" href="/assets/${name}" as="font" type="font/woff2" crossorigin>`,
+)
+const config = '<link rel="preload" href="/config.json" as="fetch" crossorigin>'
+
+const shell = read('index.html')
+const landingLinks = [...chunksOf('src/routes/landing.tsx')]
+  .filter((file) => !shell.includes(file))
+  .map((file) => `<link rel="modulepreload" href="/${file}">`)
+const withHead = (html, links) => html.replace('</head>', `${links.join('')}</head>`)
+write('index.html', withHead(shell.replace('<!--app-->', ''), [...fontLinks, config]))
+write('landing.html', withHead(shell.replace('<!--app-->', markup), [...fontLinks, config, ...landingLinks]))
+writeFileSync(join(dist, '.keep'), '')
+
+for (const name of readdirSync(dist, { recursive: true })) {
+  if (/\.(html|js|css|svg|json|txt|wav)$/.test(name) && statSync(join(dist, name)).isFile()) compress(name)
+}
+
+// The query cache of the rendered page would keep this process alive for half an hour.
+process.exit(0)
+
+/** The files of a chunk and of what it imports. */
+function chunksOf(entry, seen = new Set()) {
+  const { file, imports = [] } = manifest[entry]
+  if (seen.has(file)) return seen
+  seen.add(file)
+  for (const key of imports) chunksOf(key, seen)
+  return seen
+}
+
+function write(name, text) {
+  writeFileSync(join(dist, name), text)
+}
+
+function compress(name) {
+  const bytes = readFileSync(join(dist, name))
+  if (bytes.length < 512) return
+  writeFileSync(join(dist, `${name}.gz`), gzipSync(bytes, { level: 9 }))
+  writeFileSync(
+    join(dist, `${name}.br`),
+    brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }),
+  )
+}

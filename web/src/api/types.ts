@@ -1,0 +1,19 @@
+import type { components } from './schema.gen'
+
+type Schemas = components['schemas']
+
+export type Balance = Schemas['Balance']
+export type CreatePod = Schemas['CreatePod']
+export type Invitation = Schemas['Invitation']
+export type Member = Schemas['Member']
+export type Offer = Schemas['Offer']
+export type Pod = Schemas['Pod']
+export type PodStatus = Pod['status']
+export type SSHKey = Schemas['SSHKey']
+export type Team = Schemas['Team']
+export type Transaction = Schemas['Transaction']
+export type UserInfo = Schemas['UserInfo']
+export type Volume = Schemas['Volume']
+
+/** The products that a team can say it waits for. */
+export type Product = 'batch-inference' | 'multi-node-clusters'

@@ -1,0 +1,49 @@
+import { Navigate, Outlet, useLocation } from '@tanstack/react-router'
+import { copy } from '@/copy/en'
+import { PodChime } from '@/features/pods/pod-chime'
+import { useSession, useTeam } from '@/features/session/queries'
+import { useMedia } from '@/ui/media'
+import { ModalHost } from '@/ui/modal'
+import { Toasts } from '@/ui/toasts'
+import { ReadOnlyBanner } from './read-only-banner'
+import { Sidebar } from './sidebar'
+import { TopBar } from './top-bar'
+import { useSecondaryLists } from './use-secondary-lists'
+
+/** The frame of every page but the landing page. */
+export function Shell() {
+  const session = useSession()
+  const { status, info } = useTeam()
+  const { pathname } = useLocation()
+  const wide = useMedia('(min-width: 1024px)')
+  const secondary = useSecondaryLists()
+  if (session.status === 'in' && status === 'none' && info && pathname !== '/create-team') {
+    return <Navigate to="/create-team" replace />
+  }
+  return (
+    <div className="min-h-dvh lg:grid lg:grid-cols-[248px_minmax(0,1fr)]">
+      <a
+        href="#main"
+        className="sr-only z-60 rounded-control bg-beacon px-4 py-2 font-medium text-on-beacon focus:not-sr-only focus:fixed focus:top-3 focus:left-3"
+      >
+        {copy.app.skip}
+      </a>
+      {wide ? (
+        <aside className="sticky top-0 h-dvh overflow-y-auto border-line-1 border-r bg-ink-0">
+          <Sidebar />
+        </aside>
+      ) : (
+        <TopBar />
+      )}
+      <main id="main" tabIndex={-1} className="min-w-0 px-5 pt-6 pb-16 sm:px-8 lg:pt-8">
+        <div className="mx-auto max-w-[1120px]">
+          <ReadOnlyBanner />
+          <Outlet />
+        </div>
+      </main>
+      <PodChime enabled={secondary || pathname === '/pods'} />
+      <ModalHost closeLabel={copy.app.close} />
+      <Toasts label={copy.app.messages} closeLabel={copy.app.close} />
+    </div>
+  )
+}

@@ -1,0 +1,118 @@
+import { Link } from '@tanstack/react-router'
+import { ChevronDown } from 'lucide-react'
+import { useState } from 'react'
+import { signOut } from '@/api/session'
+import { copy } from '@/copy/en'
+import { useSession } from '@/features/session/queries'
+import { Button } from '@/ui/button'
+import { ButtonLink } from '@/ui/button-link'
+import { Logo } from '@/ui/logo'
+import { type NavigationLink, navigation } from './navigation'
+import { TeamSwitcher } from './team-switcher'
+import { UpgradeBox } from './upgrade-box'
+import { useReturnPath } from './use-return-path'
+import { WalletBox } from './wallet-box'
+
+/** The content of the sidebar, beside the page or slid in over it. */
+export function Sidebar({ onNavigate }: { onNavigate?: () => void }) {
+  const session = useSession()
+  return (
+    <div className="flex min-h-full flex-col gap-4 p-3">
+      <Link
+        to="/home"
+        className="flex h-11 items-center gap-2.5 self-start rounded-control px-2 text-hi"
+        {...tap(onNavigate)}
+      >
+        <Logo />
+        <span className="font-semibold text-lead tracking-[-.015em]">{copy.app.name}</span>
+      </Link>
+      <nav aria-label={copy.shell.main} className="grid grid-cols-1 gap-4">
+        {navigation.map((group) => (
+          <Group
+            key={group.title}
+            title={group.title}
+            links={group.links}
+            {...(onNavigate ? { onNavigate } : {})}
+          />
+        ))}
+      </nav>
+      <div className="mt-auto grid grid-cols-1 gap-3 pt-2">
+        {session.status === 'in' ? <UpgradeBox /> : <Invitation />}
+        {session.status === 'in' ? <TeamSwitcher /> : null}
+        <WalletBox />
+        {session.status === 'in' ? (
+          <Button kind="ghost" size="small" className="justify-self-start" onClick={() => void signOut()}>
+            {copy.shell.signOut}
+          </Button>
+        ) : null}
+      </div>
+    </div>
+  )
+}
+
+function Group({
+  title,
+  links,
+  onNavigate,
+}: {
+  title: string
+  links: readonly NavigationLink[]
+  onNavigate?: () => void
+}) {
+  const [open, setOpen] = useState(true)
+  return (
+    <div>
+      <button
+        type="button"
+        aria-expanded={open}
+        onClick={() => setOpen(!open)}
+        className="group flex h-8 w-full items-center justify-between rounded-control px-2 font-medium text-low text-meta hover:text-hi"
+      >
+        {title}
+        <ChevronDown
+          size={14}
+          aria-hidden="true"
+          className="transition-transform group-aria-[expanded=false]:-rotate-90"
+        />
+      </button>
+      {open ? (
+        <ul className="grid grid-cols-1 gap-px">
+          {links.map(({ to, label, icon: Icon, soon }) => (
+            <li key={to}>
+              <Link
+                to={to}
+                activeOptions={{ includeSearch: false }}
+                className="relative flex h-9 items-center gap-2.5 rounded-control px-2 text-control text-mid transition-colors before:absolute before:inset-y-2 before:-left-3 before:w-0.5 before:bg-transparent hover:bg-ink-2 hover:text-hi data-[status=active]:bg-ink-2 data-[status=active]:font-medium data-[status=active]:text-hi data-[status=active]:before:bg-beacon pointer-coarse:h-11"
+                {...tap(onNavigate)}
+              >
+                <Icon size={16} strokeWidth={1.75} aria-hidden="true" className="shrink-0" />
+                <span className="whitespace-nowrap">{label}</span>
+                {soon ? (
+                  <span className="ml-auto whitespace-nowrap text-[10px] text-low tracking-[.02em]">
+                    {copy.shell.comingSoon}
+                  </span>
+                ) : null}
+              </Link>
+            </li>
+          ))}
+        </ul>
+      ) : null}
+    </div>
+  )
+}
+
+function Invitation() {
+  const back = useReturnPath()
+  return (
+    <section className="card p-3.5">
+      <p className="text-control">{copy.shell.invitation}</p>
+      <ButtonLink to="/auth" search={back} kind="primary" size="small" wide className="mt-3">
+        {copy.shell.signIn}
+      </ButtonLink>
+    </section>
+  )
+}
+
+function tap(onNavigate: (() => void) | undefined) {
+  return onNavigate ? { onClick: onNavigate } : {}
+}

@@ -1,0 +1,74 @@
+import { RefreshCw } from 'lucide-react'
+import { useState } from 'react'
+import { copy } from '@/copy/en'
+import { usePods } from '@/features/pods/queries'
+import { useSession } from '@/features/session/queries'
+import { useVolumes } from '@/features/volumes/queries'
+import { useBalance, useTransactions } from '@/features/wallet/queries'
+import { Button } from '@/ui/button'
+import { TextLink } from '@/ui/button-link'
+import { Notice } from '@/ui/notice'
+import { Page } from '@/ui/page'
+import { AddCredit } from './add-credit'
+import { BalanceCard } from './balance-card'
+import { TransactionHistory } from './transaction-history'
+import { useReturn } from './use-return'
+
+/** The team's wallet: what is in it, how to fill it, where it went. */
+export function BillingPage() {
+  const signedIn = useSession().status === 'in'
+  const balance = useBalance()
+  const transactions = useTransactions()
+  const pods = usePods()
+  const volumes = useVolumes()
+  const { switching, message } = useReturn()
+  const [refreshing, setRefreshing] = useState(false)
+  const loads = [balance, transactions, pods, volumes]
+  const firstLoad = loads.some((load) => load.isLoading)
+  const refresh = () => {
+    setRefreshing(true)
+    void Promise.all(loads.map((load) => load.refetch())).finally(() => setRefreshing(false))
+  }
+  return (
+    <Page
+      title={copy.billing.title}
+      subtitle={signedIn ? copy.billing.subtitle : copy.billing.subtitleVisitor}
+      refreshing={loads.some((load) => load.isFetching && !load.isPending)}
+      actions={
+        <Button
+          busy={refreshing || firstLoad}
+          disabled={!signedIn}
+          title={signedIn ? undefined : copy.billing.signInToRefresh}
+          icon={<RefreshCw size={14} aria-hidden="true" />}
+          onClick={refresh}
+        >
+          {copy.billing.refresh}
+        </Button>
+      }
+    >
+      {switching ? <Notice tone="info">{copy.billing.switching}</Notice> : null}
+      {message ? (
+        <Notice tone={message.tone}>
+          {message.text}{' '}
+          {message.link ? <TextLink to={message.link.to}>{message.link.label}</TextLink> : null}
+        </Notice>
+      ) : null}
+      {balance.isError ? <Notice tone="danger">{copy.wallet.balanceFailed}</Notice> : null}
+      {transactions.isError ? <Notice tone="danger">{copy.wallet.transactionsFailed}</Notice> : null}
+      <div className="grid grid-cols-1 gap-4 lg:grid-cols-[5fr_7fr]">
+        <BalanceCard
+          balance={balance.data ?? null}
+          loading={balance.isLoading}
+          fetchedAt={balance.dataUpdatedAt}
+        />
+        <AddCredit />
+      </div>
+      <TransactionHistory
+        transactions={transactions.data ?? null}
+        loading={transactions.isLoading}
+        activePods={(pods.data ?? []).filter((pod) => pod.status !== 'deleted').map((pod) => pod.id)}
+        activeVolumes={(volumes.data ?? []).map((volume) => volume.id)}
+      />
+    </Page>
+  )
+}

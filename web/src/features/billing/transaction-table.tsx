@@ -1,0 +1,62 @@
+import { clsx } from 'clsx'
+import { useMemo } from 'react'
+import type { Transaction } from '@/api/types'
+import { copy } from '@/copy/en'
+import { formatSignedUsd } from '@/lib/money'
+import { formatDateTime } from '@/lib/time'
+import { Badge, Dot } from '@/ui/badge'
+import { type Column, DataList } from '@/ui/data-list'
+import { referenceText, typeTones } from './model'
+
+interface TransactionTableProps {
+  label: string
+  rows: readonly Transaction[]
+  activePods: readonly string[]
+}
+
+/** Transactions as a table, as cards on narrow screens. */
+export function TransactionTable({ label, rows, activePods }: TransactionTableProps) {
+  const columns = useMemo(() => columnsFor(activePods), [activePods])
+  return <DataList label={label} columns={columns} rows={rows} rowKey={(row) => row.id} />
+}
+
+function columnsFor(activePods: readonly string[]): readonly Column<Transaction>[] {
+  const heads = copy.billing.columns
+  return [
+    {
+      header: heads.date,
+      width: 'w-[190px]',
+      cell: (row) => <time dateTime={row.created_at}>{formatDateTime(row.created_at)}</time>,
+    },
+    {
+      header: heads.type,
+      width: 'w-[96px]',
+      cell: (row) => <Badge tone={typeTones[row.transaction_type]}>{row.transaction_type}</Badge>,
+    },
+    {
+      header: heads.amount,
+      width: 'w-[130px]',
+      cell: (row) => (
+        <span
+          className={clsx(
+            'price inline-flex items-center gap-2 font-medium',
+            row.amount > 0 ? 'text-ready' : 'text-hi',
+          )}
+        >
+          {formatSignedUsd(row.amount)}
+          {row.resource_id && activePods.includes(row.resource_id) ? (
+            <Dot tone="ready" label={copy.billing.activePod} />
+          ) : null}
+        </span>
+      ),
+    },
+    { header: heads.description, cell: (row) => <span className="wrap-anywhere">{row.description}</span> },
+    {
+      header: heads.reference,
+      width: 'w-[150px]',
+      cell: (row) => (
+        <span className="num text-low">{referenceText(row.reference_id) ?? copy.billing.noReference}</span>
+      ),
+    },
+  ]
+}

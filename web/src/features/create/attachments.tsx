@@ -1,0 +1,65 @@
+import type { SSHKey, Volume } from '@/api/types'
+import { copy } from '@/copy/en'
+import { TextLink } from '@/ui/button-link'
+import { Field, Select } from '@/ui/field'
+
+interface AttachmentsProps {
+  volumes: readonly Volume[]
+  volumeId: string
+  onVolume: (id: string) => void
+  keys: readonly SSHKey[]
+  keyId: string
+  onKey: (id: string) => void
+}
+
+/** The volume and the key of the new pod. Only free volumes are offered. */
+export function Attachments({ volumes, volumeId, onVolume, keys, keyId, onKey }: AttachmentsProps) {
+  return (
+    <div className="grid grid-cols-1 gap-5 sm:grid-cols-2">
+      <div>
+        <Field label={copy.create.volume} hint={copy.create.volumeHint}>
+          {(ids) => (
+            <Select
+              {...ids}
+              value={volumeId}
+              disabled={volumes.length === 0}
+              onChange={(event) => onVolume(event.target.value)}
+            >
+              <option value="">{copy.create.chooseVolume}</option>
+              {volumes.map(({ id, name }) => (
+                <option key={id} value={id}>
+                  {name}
+                </option>
+              ))}
+            </Select>
+          )}
+        </Field>
+        <p className="mt-2 text-control">
+          <TextLink to="/storage">{copy.create.newVolume}</TextLink>
+        </p>
+      </div>
+      <div>
+        <Field label={copy.create.key} hint={copy.create.keyHint}>
+          {(ids) => (
+            <Select
+              {...ids}
+              value={keyId}
+              disabled={keys.length === 0}
+              onChange={(event) => onKey(event.target.value)}
+            >
+              <option value="">{copy.create.chooseKey}</option>
+              {keys.map(({ id, name }) => (
+                <option key={id} value={id}>
+                  {name}
+                </option>
+              ))}
+            </Select>
+          )}
+        </Field>
+        <p className="mt-2 text-control">
+          <TextLink to="/ssh-keys">{copy.create.newKey}</TextLink>
+        </p>
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,85 @@
+import type { Offer } from '@/api/types'
+import { copy } from '@/copy/en'
+import { useResources } from '@/features/offers/queries'
+import { gpuName } from '@/lib/gpu'
+import { formatRate } from '@/lib/money'
+import { cheapestOffer, countProviders, pricePerGpu, proFactor, specMaxima } from '@/lib/offers'
+import { Dot } from '@/ui/badge'
+import { Berths } from '@/ui/berths'
+import { SpecBar } from '@/ui/meter'
+import { Skeleton } from '@/ui/spinner'
+
+/** The cheapest GPU that can be rented now, at what a Pro team pays for it. */
+export function CheapestTicket() {
+  const { data, isError } = useResources()
+  const offers = Object.values(data ?? {})
+    .flat()
+    .map((offer) => ({ ...offer, price: offer.listPrice || offer.price }))
+  const best = cheapestOffer({ all: offers })
+  const unknown = isError || (data !== undefined && !best)
+  return (
+    <aside aria-label={copy.landing.preview} className="card self-center">
+      <div className="flex h-11 items-center justify-between border-line-1 border-b px-5 text-meta">
+        <span className="flex items-center gap-2 font-medium text-ready">
+          <Dot tone="ready" />
+          {copy.landing.live}
+        </span>
+        <span className="price text-low">
+          {best ? copy.landing.offers(offers.length, countProviders(offers)) : null}
+        </span>
+      </div>
+      <div className="min-h-[286px] p-5">
+        {best ? <Ticket offer={best} /> : unknown ? <p>{copy.landing.noPreview}</p> : <Waiting />}
+      </div>
+    </aside>
+  )
+}
+
+function Ticket({ offer }: { offer: Offer }) {
+  const { bars } = copy.create
+  const perGpu = Math.round((offer.gpuMemory / offer.gpuCount) * 10) / 10
+  return (
+    <>
+      <div className="flex h-7 items-center justify-between gap-3">
+        <h2 className="truncate font-semibold text-card">{gpuName(offer.gpuType)}</h2>
+        <Berths count={offer.gpuCount} label={copy.pods.gpus(offer.gpuCount)} />
+      </div>
+      <p className="mt-4 text-control text-low">
+        {copy.landing.startingAt} <span>{copy.landing.withPro}</span>
+      </p>
+      <p className="price flex h-11 items-baseline gap-2">
+        <span className="font-semibold text-display text-hi">
+          {formatRate(pricePerGpu(offer) * proFactor)}
+        </span>
+        <span className="text-low">{copy.landing.perGpu}</span>
+      </p>
+      <div className="mt-5 grid grid-cols-1 gap-2.5">
+        <SpecBar label={bars.vramPerGpu} value={perGpu} max={specMaxima.vramPerGpu} text={`${perGpu} GB`} />
+        <SpecBar
+          label={bars.vram}
+          value={offer.gpuMemory}
+          max={specMaxima.vram}
+          text={`${offer.gpuMemory} GB`}
+        />
+        <SpecBar label={bars.ram} value={offer.memory} max={specMaxima.ram} text={`${offer.memory} GB`} />
+        <SpecBar label={bars.vcpu} value={offer.vcpu} max={specMaxima.vcpu} text={String(offer.vcpu)} />
+        <SpecBar
+          label={bars.gpus}
+          value={offer.gpuCount}
+          max={specMaxima.gpus}
+          text={String(offer.gpuCount)}
+        />
+      </div>
+    </>
+  )
+}
+
+function Waiting() {
+  return (
+    <div aria-hidden="true" className="grid grid-cols-1 gap-4">
+      <Skeleton className="h-7 w-40" />
+      <Skeleton className="h-16 w-56" />
+      <Skeleton className="h-28" />
+    </div>
+  )
+}

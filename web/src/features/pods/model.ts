@@ -1,0 +1,112 @@
+import type { CreatePod, Pod, PodStatus } from '@/api/types'
+import { newestFirst } from '@/lib/time'
+import type { Tone } from '@/ui/badge'
+
+/** What the reader sees of a status; starting and mounting look alike. */
+export type Phase = 'pending' | 'setup' | 'ready' | 'switching_off' | 'deleting' | 'deleted'
+
+export const phases: Record<PodStatus, Phase> = {
+  pending: 'pending',
+  starting: 'setup',
+  mounting: 'setup',
+  ready: 'ready',
+  switching_off: 'switching_off',
+  deleting: 'deleting',
+  deleted: 'deleted',
+}
+
+export const phaseTones: Record<Phase, Tone> = {
+  pending: 'tide',
+  setup: 'rig',
+  ready: 'ready',
+  switching_off: 'warn',
+  deleting: 'warn',
+  deleted: 'quiet',
+}
+
+const tempPrefix = 'temp-'
+
+/** A pod that only this page knows: its POST has not been answered yet. */
+export function isTemp(pod: Pick<Pod, 'id'>): boolean {
+  return pod.id.startsWith(tempPrefix)
+}
+
+/** On its way to ready. */
+export function isComing(pod: Pick<Pod, 'status'>): boolean {
+  return phases[pod.status] === 'pending' || phases[pod.status] === 'setup'
+}
+
+/** Whether the list is worth asking for again by itself; a deleted pod changes no more. */
+export function shouldPoll(pods: readonly Pick<Pod, 'status'>[] | undefined): boolean {
+  return (pods ?? []).some((pod) => pod.status !== 'ready' && pod.status !== 'deleted')
+}
+
+/** Why a pod cannot be deleted now, or null. */
+export function deleteBlock(
+  pod: Pick<Pod, 'id' | 'status'>,
+): 'temp' | 'deleting' | 'deleted' | 'switching_off' | null {
+  if (isTemp(pod)) return 'temp'
+  const { status } = pod
+  return status === 'deleting' || status === 'deleted' || status === 'switching_off' ? status : null
+}
+
+/** The command that opens a ready pod, or null while it has no port. */
+export function sshCommand(
+  pod: Pick<Pod, 'id' | 'ssh_host' | 'ssh_port'>,
+  fallbackHost: string,
+): string | null {
+  if (!pod.ssh_port) return null
+  const [segment = ''] = pod.id.split('-')
+  const host = pod.ssh_host || fallbackHost
+  return `ssh -p ${pod.ssh_port} root@${host.startsWith(`${segment}.`) ? host : `${segment}.${host}`}`
+}
+
+/** How long a pod has been up; the clock of a deleted one stands still. */
+export function uptimeOf(pod: Pick<Pod, 'created_at' | 'ended_at'>, now: number): number {
+  return (pod.ended_at ? Date.parse(pod.ended_at) : now) - Date.parse(pod.created_at)
+}
+
+/** A refreshed list keeps the pods whose POST is under way. */
+export function withTemps(cached: readonly Pod[] | undefined, fresh: readonly Pod[]): Pod[] {
+  return newestFirst([...(cached ?? []).filter(isTemp), ...fresh])
+}
+
+/** The pods that were coming and are ready now. */
+export function becameReady(before: readonly Pod[], after: readonly Pod[]): Pod[] {
+  const coming = new Set(before.filter(isComing).map((pod) => pod.id))
+  return after.filter((pod) => pod.status === 'ready' && coming.has(pod.id))
+}
+
+/** What stands in the list until the server has answered. */
+export function tempPod(order: CreatePod, number: number, userId: string, now: Date): Pod {
+  return {
+    id: `${tempPrefix}${number}`,
+    team_id: order.team_id,
+    status: 'pending',
+    status_reason: '',
+    status_detail: '',
+    progress: 0,
+    created_at: now.toISOString(),
+    ready_at: null,
+    delete_requested_at: null,
+    synced_at: null,
+    metered_until: null,
+    ended_at: null,
+    gpu_count: order.gpu_count,
+    gpu_type: order.gpu_type,
+    provider: order.provider,
+    country: order.country ?? '',
+    price: order.price,
+    ssh_host: '',
+    ssh_port: null,
+    host_key_fingerprint: '',
+    volume_id: order.volume_id,
+    ssh_key_id: order.ssh_key_id,
+    created_by: userId,
+  }
+}
+
+/** '2xA100_80GB': how messages name a configuration. */
+export function countAndType(pod: Pick<Pod, 'gpu_count' | 'gpu_type'>): string {
+  return `${pod.gpu_count}x${pod.gpu_type}`
+}

@@ -1,0 +1,93 @@
+import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { api, body, done } from '@/api/client'
+import { detailOf } from '@/api/error'
+import { settled } from '@/api/optimistic'
+import type { CreatePod, Pod } from '@/api/types'
+import { copy } from '@/copy/en'
+import { useSession, useTeam } from '@/features/session/queries'
+import { volumesQuery } from '@/features/volumes/queries'
+import { newestFirst } from '@/lib/time'
+import { alertToast } from '@/ui/toast'
+import { shouldPoll, tempPod, withTemps } from './model'
+
+const refreshEvery = 30_000
+const podsKey = (teamId: string) => ['pods', teamId] as const
+
+/** The pods of a team, newest first, read again every 30 s while one of them is on its way somewhere. */
+export const podsQuery = (teamId: string) =>
+  queryOptions({
+    queryKey: podsKey(teamId),
+    queryFn: async ({ client }) => {
+      const fresh = await body((await api()).GET('/pods', { params: { query: { team_id: teamId } } }))
+      return withTemps(client.getQueryData<Pod[]>(podsKey(teamId)), fresh)
+    },
+    select: (pods) => newestFirst(pods),
+    staleTime: 5 * 60_000,
+    refetchInterval: (query) => (shouldPoll(query.state.data) ? refreshEvery : false),
+    refetchOnWindowFocus: true,
+  })
+
+/** The pods of the team on stage. */
+export function usePods(enabled = true) {
+  const { team } = useTeam()
+  return useQuery({ ...podsQuery(team?.id ?? ''), enabled: enabled && team !== null })
+}
+
+let temps = 0
+
+/** Orders a pod. It stands in the list at once under a temporary id, and leaves it when the order fails. */
+export function useCreatePod(teamId: string) {
+  const client = useQueryClient()
+  const session = useSession()
+  const queryKey = podsKey(teamId)
+  const replace = (tempId: string, pod: Pod | null) =>
+    client.setQueryData<Pod[]>(queryKey, (old) => [
+      ...(pod ? [pod] : []),
+      ...(old ?? []).filter((other) => other.id !== tempId && other.id !== pod?.id),
+    ])
+  return useMutation({
+    mutationFn: async (order: CreatePod) => body((await api()).POST('/pods', { body: order })),
+    onMutate: (order) => {
+      temps += 1
+      const temp = tempPod(order, temps, session.status === 'in' ? session.userId : '', new Date())
+      client.setQueryData<Pod[]>(queryKey, (old) => [temp, ...(old ?? [])])
+      return temp.id
+    },
+    onSuccess: (pod, _order, tempId) => replace(tempId, pod),
+    onError: (error, _order, tempId) => {
+      if (tempId) replace(tempId, null)
+      alertToast(detailOf(error, copy.create.postFailed))
+    },
+    onSettled: () =>
+      Promise.all([
+        client.invalidateQueries({ queryKey }),
+        client.invalidateQueries({ queryKey: volumesQuery(teamId).queryKey }),
+      ]),
+  })
+}
+
+/** Deletes a pod: it shows as deleting at once, and as what it was when the call fails. */
+export function useDeletePod(teamId: string) {
+  const client = useQueryClient()
+  const queryKey = podsKey(teamId)
+  const mutationKey = ['remove', ...queryKey]
+  const put = (id: string, status: Pod['status']) =>
+    client.setQueryData<Pod[]>(queryKey, (old) =>
+      old?.map((pod) => (pod.id === id ? { ...pod, status } : pod)),
+    )
+  return useMutation({
+    mutationKey,
+    mutationFn: async ({ id }: Pod) =>
+      done((await api()).DELETE('/pods/{id}', { params: { path: { id }, query: { team_id: teamId } } })),
+    onMutate: async (pod) => {
+      await client.cancelQueries({ queryKey })
+      put(pod.id, 'deleting')
+    },
+    onError: (error, pod) => {
+      put(pod.id, pod.status)
+      const detail = detailOf(error, '')
+      alertToast(detail ? copy.pods.deleteError(detail) : copy.pods.deleteFailed)
+    },
+    onSettled: () => settled(client, mutationKey, queryKey),
+  })
+}

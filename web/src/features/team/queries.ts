@@ -1,0 +1,105 @@
+import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { api, body, done } from '@/api/client'
+import { detailOf } from '@/api/error'
+import { removal } from '@/api/optimistic'
+import type { Invitation, Member } from '@/api/types'
+import { copy } from '@/copy/en'
+import { forgetTeam, useTeam } from '@/features/session/queries'
+import { alertToast, toast } from '@/ui/toast'
+
+/** The members of a team, in the server's order. */
+export const membersQuery = (teamId: string) =>
+  queryOptions({
+    queryKey: ['members', teamId],
+    queryFn: async () => body((await api()).GET('/teams/{id}/members', { params: { path: { id: teamId } } })),
+    staleTime: 60_000,
+  })
+
+/** Who was invited and has not joined yet. Pro teams only. */
+export const invitationsQuery = (teamId: string) =>
+  queryOptions({
+    queryKey: ['invitations', teamId],
+    queryFn: async () =>
+      body((await api()).GET('/teams/{id}/pending-invitations', { params: { path: { id: teamId } } })),
+    staleTime: 60_000,
+  })
+
+/** The members of the team on stage. */
+export function useMembers() {
+  const { team } = useTeam()
+  return useQuery({ ...membersQuery(team?.id ?? ''), enabled: team !== null })
+}
+
+/** The invitations of the team on stage; nothing is asked for teams that cannot invite. */
+export function useInvitations() {
+  const { team } = useTeam()
+  return useQuery({ ...invitationsQuery(team?.id ?? ''), enabled: team?.plan === 'pro' })
+}
+
+/** Removes a member; one who left has to load everything anew, without that team. */
+export function useRemoveMember(teamId: string) {
+  const client = useQueryClient()
+  const { queryKey } = membersQuery(teamId)
+  return useMutation({
+    mutationFn: async ({ member }: { member: Member; own: boolean }) =>
+      done(
+        (await api()).DELETE('/teams/{id}/members/{userId}', {
+          params: { path: { id: teamId, userId: member.user_id } },
+        }),
+      ),
+    onSuccess: (_done, { member, own }) => {
+      if (own) leaveTeam()
+      else client.setQueryData(queryKey, (old) => old?.filter((other) => other.id !== member.id))
+    },
+    onError: (error) => alertToast(detailOf(error, copy.teams.removeFailed)),
+  })
+}
+
+/** Takes an invitation back. */
+export function useCancelInvitation(teamId: string) {
+  const client = useQueryClient()
+  return useMutation(
+    removal(
+      client,
+      invitationsQuery(teamId).queryKey,
+      async (invitation: Invitation) =>
+        done(
+          (await api()).DELETE('/teams/{id}/pending-invitations/{invitationId}', {
+            params: { path: { id: teamId, invitationId: invitation.id } },
+          }),
+        ),
+      (error) => alertToast(detailOf(error, copy.teams.cancelFailed)),
+    ),
+  )
+}
+
+/** Invites an address: a user joins at once, anybody else when they sign up. */
+export function useInvite(teamId: string) {
+  const client = useQueryClient()
+  return useMutation({
+    mutationFn: async (email: string) =>
+      body((await api()).POST('/teams/{id}/invite', { params: { path: { id: teamId } }, body: { email } })),
+    onSuccess: ({ status }) => {
+      const accepted = status === 'accepted'
+      toast(accepted ? copy.teams.inviteAdded : copy.teams.invitePending)
+      const { queryKey } = accepted ? membersQuery(teamId) : invitationsQuery(teamId)
+      return client.invalidateQueries({ queryKey })
+    },
+    onError: (error) => alertToast(detailOf(error, copy.teams.inviteFailed)),
+  })
+}
+
+/** Deletes a team and goes home, to the personal one. */
+export function useDeleteTeam() {
+  return useMutation({
+    mutationFn: async (teamId: string) =>
+      done((await api()).DELETE('/teams/{id}', { params: { path: { id: teamId } } })),
+    onSuccess: leaveTeam,
+    onError: (error) => alertToast(detailOf(error, copy.teams.deleteFailed)),
+  })
+}
+
+function leaveTeam(): void {
+  forgetTeam()
+  location.assign('/')
+}

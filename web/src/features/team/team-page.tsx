@@ -1,0 +1,59 @@
+import { copy } from '@/copy/en'
+import { useSession, useTeam } from '@/features/session/queries'
+import { Badge } from '@/ui/badge'
+import { EmptyState } from '@/ui/empty-state'
+import { ListError } from '@/ui/list-error'
+import { Page } from '@/ui/page'
+import { Skeleton } from '@/ui/spinner'
+import { DangerZone } from './danger-zone'
+import { Invitations } from './invitations'
+import { InviteForm } from './invite-form'
+import { MemberList } from './member-list'
+import { capacityOf } from './model'
+import { useMembers } from './queries'
+
+/** The team on stage: who is in it, who may come, and its end. */
+export function TeamPage() {
+  const signedIn = useSession().status === 'in'
+  const { team, status } = useTeam()
+  const { data: members, isPending, isFetching, isError, refetch } = useMembers()
+  if (!signedIn || (!team && status === 'none')) {
+    return (
+      <Page title={copy.teams.title}>
+        <EmptyState title={copy.teams.noTeam} />
+      </Page>
+    )
+  }
+  return (
+    <Page title={copy.teams.title} refreshing={isFetching && !isPending}>
+      {team ? (
+        <section aria-label={team.name} className="flex flex-wrap items-center gap-x-4 gap-y-1">
+          <h2 className="wrap-anywhere font-semibold text-card">{team.name}</h2>
+          <Badge tone={team.plan === 'pro' ? 'beacon' : 'quiet'}>
+            {team.plan === 'pro' ? copy.shell.plan.pro : copy.shell.plan.hobby}
+          </Badge>
+          {members ? (
+            <p className="price ml-auto flex items-baseline gap-2 text-control text-low">
+              {copy.teams.seats}
+              <span className="font-semibold text-card text-hi">
+                {copy.teams.memberCount(members.length, capacityOf(team))}
+              </span>
+            </p>
+          ) : null}
+        </section>
+      ) : null}
+      {isError ? (
+        <ListError text={copy.teams.failed} busy={isFetching} onRetry={() => void refetch()} />
+      ) : null}
+      {isPending && !isError ? <Skeleton className="h-36 rounded-card" /> : null}
+      {team && members ? (
+        <>
+          <MemberList team={team} members={members} />
+          {team.plan === 'pro' ? <Invitations team={team} /> : null}
+          <InviteForm team={team} memberCount={members.length} />
+          <DangerZone team={team} />
+        </>
+      ) : null}
+    </Page>
+  )
+}

@@ -1,0 +1,74 @@
+import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { api, body, done } from '@/api/client'
+import { detailOf } from '@/api/error'
+import { removal } from '@/api/optimistic'
+import type { Volume } from '@/api/types'
+import { copy } from '@/copy/en'
+import { useTeam } from '@/features/session/queries'
+import { newestFirst } from '@/lib/time'
+import { openModal } from '@/ui/modal-store'
+import { alertToast } from '@/ui/toast'
+
+const freshFor = 5 * 60_000
+
+/** The volumes of a team that are not deleted, newest first. */
+export const volumesQuery = (teamId: string) =>
+  queryOptions({
+    queryKey: ['volumes', teamId],
+    queryFn: async () => body((await api()).GET('/volumes', { params: { query: { team_id: teamId } } })),
+    select: listed,
+    staleTime: freshFor,
+  })
+
+/** The volumes of the team on stage. */
+export function useVolumes(enabled = true) {
+  const { team } = useTeam()
+  return useQuery({ ...volumesQuery(team?.id ?? ''), enabled: enabled && team !== null })
+}
+
+/** Makes a volume and puts it into the list. */
+export function useCreateVolume(teamId: string) {
+  const client = useQueryClient()
+  const { queryKey } = volumesQuery(teamId)
+  return useMutation({
+    mutationFn: async (name: string) =>
+      body((await api()).POST('/volumes', { body: { name, team_id: teamId } })),
+    onMutate: () =>
+      openModal({ type: 'loading', title: copy.storage.creating, message: copy.storage.creatingText }),
+    onSuccess: (volume) => {
+      client.setQueryData(queryKey, (old) => [volume, ...(old ?? [])])
+      openModal({
+        type: 'success',
+        title: copy.storage.created,
+        message: copy.storage.createdText(volume.name),
+      })
+    },
+    onError: (error) =>
+      openModal({
+        type: 'error',
+        title: copy.storage.createTitle,
+        message: copy.storage.createError(detailOf(error, copy.storage.createFailed)),
+      }),
+  })
+}
+
+/** Deletes a volume: it leaves the list at once and comes back when the call fails. */
+export function useDeleteVolume(teamId: string) {
+  const client = useQueryClient()
+  return useMutation(
+    removal(
+      client,
+      volumesQuery(teamId).queryKey,
+      async ({ id }: Volume) =>
+        done((await api()).DELETE('/volumes/{id}', { params: { path: { id }, query: { team_id: teamId } } })),
+      (error) => {
+        const detail = detailOf(error, '')
+        alertToast(detail ? copy.storage.deleteError(detail) : copy.storage.deleteFailed)
+      },
+    ),
+  )
+}
+
+function listed(volumes: readonly Volume[]): Volume[] {
+  return newestFirst(volumes.filter((volume) => !volume.deleted))
+}

@@ -1,0 +1,87 @@
+import { queryOptions, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useEffect } from 'react'
+import { api, body } from '@/api/client'
+import type { Balance } from '@/api/types'
+import { useTeam } from '@/features/session/queries'
+import { asRecord, readStored, writeStored } from '@/lib/storage'
+
+const freshFor = 5 * 60_000
+const refreshEvery = 30_000
+const transactionLimit = 1000
+
+/** The live balance of a team's wallet; a snapshot younger than five minutes stands in until it is there. */
+export const balanceQuery = (teamId: string) =>
+  queryOptions({
+    queryKey: ['wallet-balance', teamId],
+    queryFn: async () =>
+      body(
+        (await api()).GET('/wallet/balance', {
+          params: { query: { team_id: teamId, include_estimates: true } },
+        }),
+      ),
+    staleTime: freshFor,
+    refetchInterval: refreshEvery,
+    refetchOnWindowFocus: true,
+    initialData: () => readSnapshot(teamId, Date.now()),
+    // Shown at once, and asked for anew at once.
+    initialDataUpdatedAt: 0,
+  })
+
+/** The newest transactions of a team's wallet. */
+export const transactionsQuery = (teamId: string) =>
+  queryOptions({
+    queryKey: ['wallet-transactions', teamId],
+    queryFn: async () =>
+      body(
+        (await api()).GET('/wallet/transactions', {
+          params: { query: { team_id: teamId, limit: transactionLimit } },
+        }),
+      ),
+    staleTime: freshFor,
+  })
+
+/** The balance of the team on stage. */
+export function useBalance() {
+  const { team } = useTeam()
+  const query = useQuery({ ...balanceQuery(team?.id ?? ''), enabled: team !== null })
+  const { data, dataUpdatedAt } = query
+  useEffect(() => {
+    if (team && data && dataUpdatedAt > 0)
+      writeStored(snapshotKey(team.id), { at: dataUpdatedAt, balance: data })
+  }, [team, data, dataUpdatedAt])
+  return query
+}
+
+/** The transactions of the team on stage. */
+export function useTransactions() {
+  const { team } = useTeam()
+  return useQuery({ ...transactionsQuery(team?.id ?? ''), enabled: team !== null })
+}
+
+/** Loads balance and transactions of the team on stage anew. */
+export function useRefreshWallet(): () => Promise<unknown> {
+  const client = useQueryClient()
+  const { team } = useTeam()
+  return async () => {
+    if (!team) return
+    await Promise.all([
+      client.refetchQueries({ queryKey: balanceQuery(team.id).queryKey }),
+      client.refetchQueries({ queryKey: transactionsQuery(team.id).queryKey, type: 'active' }),
+    ])
+  }
+}
+
+const snapshotKey = (teamId: string) => `wallet:${teamId}`
+
+function readSnapshot(teamId: string, now: number): Balance | undefined {
+  const stored = asRecord(readStored(snapshotKey(teamId)))
+  const balance = asRecord(stored?.balance)
+  const at = stored?.at
+  if (typeof at !== 'number' || now - at > freshFor || at > now) return undefined
+  const amount = balance?.balance
+  const spending = balance?.spending_per_hour
+  const updated = balance?.last_updated
+  if (typeof amount !== 'number' || typeof spending !== 'number' || typeof updated !== 'string')
+    return undefined
+  return { balance: amount, spending_per_hour: spending, last_updated: updated }
+}

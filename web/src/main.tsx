@@ -1,0 +1,39 @@
+import { RouterProvider } from '@tanstack/react-router'
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { onDeparture, sessionState, startSession, watchSession } from '@/api/session'
+import { ErrorBoundary } from '@/app/application-error'
+import { installGlobalErrors } from '@/app/global-errors'
+import { queryClient } from '@/app/query-client'
+import { makeRouter } from '@/app/router'
+import './styles/base.css'
+
+installGlobalErrors()
+const router = makeRouter()
+onDeparture(() => queryClient.clear())
+void startSession(window.homeportBoot)
+
+let known = sessionState().status !== 'loading'
+watchSession(() => {
+  // The guards of / and /auth look again when somebody signs in or out, here or in another tab.
+  if (known) void router.invalidate()
+  known = true
+})
+
+router.subscribe('onRendered', ({ fromLocation, pathChanged }) => {
+  if (!fromLocation || !pathChanged) return
+  const target = document.querySelector('h1') ?? document.querySelector('main')
+  if (target instanceof HTMLElement) target.focus({ preventScroll: true })
+})
+
+// The landing page is prerendered: it is replaced in one step, when everything it needs is here.
+await router.load()
+const container = document.getElementById('root')
+if (!container) throw new Error('index.html has no #root')
+createRoot(container).render(
+  <StrictMode>
+    <ErrorBoundary>
+      <RouterProvider router={router} />
+    </ErrorBoundary>
+  </StrictMode>,
+)

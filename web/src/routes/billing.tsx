@@ -1,0 +1,3 @@
+import { BillingPage } from '@/features/billing/billing-page'
+
+export default BillingPage

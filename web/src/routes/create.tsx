@@ -1,0 +1,3 @@
+import { CreatePage } from '@/features/create/create-page'
+
+export default CreatePage

@@ -1,0 +1,3 @@
+import { PodsPage } from '@/features/pods/pods-page'
+
+export default PodsPage

@@ -1,0 +1,3 @@
+import { KeysPage } from '@/features/keys/keys-page'
+
+export default KeysPage

@@ -1,0 +1,3 @@
+import { StoragePage } from '@/features/volumes/storage-page'
+
+export default StoragePage

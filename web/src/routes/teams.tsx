@@ -1,0 +1,3 @@
+import { TeamPage } from '@/features/team/team-page'
+
+export default TeamPage
