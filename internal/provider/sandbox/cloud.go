@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	"homeport.dev/homeport/internal/fault"
@@ -236,8 +237,11 @@ func (c *cloud) Find(_ context.Context, prefix string) ([]provider.Machine, erro
 // Terminate implements provider.Adapter.
 func (c *cloud) Terminate(ctx context.Context, ref string) error {
 	r, found, err := c.byRef(ref)
-	if err != nil || !found {
+	if err != nil {
 		return err
+	}
+	if !found {
+		return c.finish(ref)
 	}
 	f, _, err := c.s.take(c.Name, OpTerminate)
 	if err != nil {
@@ -260,6 +264,15 @@ func (c *cloud) Terminate(ctx context.Context, ref string) error {
 		return fmt.Errorf("terminate %s: %w", r.Name, err)
 	}
 	return nil
+}
+
+// finish removes what a crash left of a machine that is no longer listed.
+func (c *cloud) finish(ref string) error {
+	name, _, ok := strings.Cut(ref, ".")
+	if !ok || !named.MatchString(name) {
+		return nil // never one of ours
+	}
+	return c.s.bury(c.dir, name)
 }
 
 // pause waits, or returns early with the context's error.

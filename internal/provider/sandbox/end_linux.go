@@ -57,11 +57,18 @@ func (s *Sandbox) destroy(ctx context.Context, cloudDir, name string) error {
 	return s.bury(cloudDir, name)
 }
 
-// bury removes what is left of an ended machine: control groups, then files.
+// bury removes what is left of an ended machine, if anything.
 func (s *Sandbox) bury(cloudDir, name string) error {
-	grave := filepath.Join(cloudDir, gonePrefix+name)
+	if err := scrap(filepath.Join(cloudDir, gonePrefix+name)); err != nil {
+		return fmt.Errorf("remove %s: %w", name, err)
+	}
+	return nil
+}
+
+// scrap removes a folder that is no machine any more: control groups, then files.
+func scrap(dir string) error {
 	var b birth
-	if _, err := readJSON(filepath.Join(grave, birthFile), &b); err != nil {
+	if _, err := readJSON(filepath.Join(dir, birthFile), &b); err != nil {
 		return err
 	}
 	for _, g := range b.Cgroups {
@@ -69,10 +76,7 @@ func (s *Sandbox) bury(cloudDir, name string) error {
 			return err
 		}
 	}
-	if err := removeAll(grave); err != nil {
-		return fmt.Errorf("remove %s: %w", name, err)
-	}
-	return nil
+	return removeAll(dir)
 }
 
 // removeGroup removes a control group, which the kernel empties a moment after

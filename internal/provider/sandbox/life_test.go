@@ -371,6 +371,21 @@ func TestDroppedAgentCallsAreAnsweredByNobody(t *testing.T) {
 	}
 }
 
+func TestTerminateAgainFinishesWhatACrashLeft(t *testing.T) {
+	t.Parallel()
+	s, dir := fresh(t)
+	grave := filepath.Join(dir, "saltpier", ".gone-hp-abcd-00000001-1")
+	if err := os.MkdirAll(filepath.Join(grave, "workspace"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Clouds()["saltpier"].Terminate(t.Context(), "hp-abcd-00000001-1.00000000"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(grave); !os.IsNotExist(err) {
+		t.Error("its files are left")
+	}
+}
+
 func TestLeftoversAreSwept(t *testing.T) {
 	t.Parallel()
 	s, dir := fresh(t)

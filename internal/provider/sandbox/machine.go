@@ -64,8 +64,9 @@ const (
 
 // Prefixes of folders beside the machines.
 const (
-	newPrefix  = ".new-"  // not a machine yet
-	gonePrefix = ".gone-" // not a machine any more
+	newPrefix   = ".new-"   // not a machine yet
+	gonePrefix  = ".gone-"  // not a machine any more
+	trialPrefix = ".trial-" // never a machine
 )
 
 // machines lists the cloud's machines by name, from prefix on.

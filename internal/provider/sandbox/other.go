@@ -39,8 +39,10 @@ func (c *cloud) crash(context.Context, string) error { return errors.ErrUnsuppor
 
 func (s *Sandbox) destroy(context.Context, string, string) error { return nil }
 
+func (s *Sandbox) bury(string, string) error { return nil }
+
 func (s *Sandbox) sweep(context.Context) {}
 
-func (s *Sandbox) trial(context.Context) error {
+func (s *Sandbox) trial() error {
 	return provider.ErrUnsupported.With("Pods cannot run on this host: sandbox pods need Linux. Use the docker provider, or run Homeport in a Linux virtual machine.")
 }

@@ -43,6 +43,7 @@ type Sandbox struct {
 	sockets sockets
 
 	probe     sync.Once
+	probed    chan struct{} // closed when supported is known
 	supported error
 	skel      sync.Mutex // one builder of the skeleton in this process
 
@@ -62,7 +63,7 @@ func New(cfg Config) (*Sandbox, error) {
 	if cfg.PodHost == "" {
 		cfg.PodHost = "127.0.0.1"
 	}
-	s := &Sandbox{Config: cfg, dir: dir, clouds: map[string]*cloud{}}
+	s := &Sandbox{Config: cfg, dir: dir, clouds: map[string]*cloud{}, probed: make(chan struct{})}
 	s.sockets.open = map[string]*socket{}
 	cat, err := readCatalogue()
 	if err != nil {
@@ -97,8 +98,22 @@ func (s *Sandbox) Clouds() map[string]provider.Adapter {
 // whose sentence has the reason and the fix. It finds out once, by building a
 // machine up to the point where its agent would begin.
 func (s *Sandbox) Supported(ctx context.Context) error {
-	s.probe.Do(func() { s.supported = s.trial(context.WithoutCancel(ctx)) })
-	return s.supported
+	s.probe.Do(func() {
+		err := s.background(func() {
+			s.supported = s.trial()
+			close(s.probed)
+		})
+		if err != nil {
+			s.supported = err
+			close(s.probed)
+		}
+	})
+	select {
+	case <-s.probed:
+		return s.supported
+	case <-ctx.Done():
+		return fmt.Errorf("try the sandbox: %w", ctx.Err())
+	}
 }
 
 // sweepEvery is how soon a node notices machines and sockets it should serve.

@@ -45,6 +45,9 @@ func (s *Sandbox) sweep(ctx context.Context) {
 			s.Logger.Warn("clean a sandbox cloud", "cloud", c.Name, "error", err)
 		}
 	}
+	if err := s.clean(s.dir); err != nil {
+		s.Logger.Warn("clean the sandbox folder", "error", err)
+	}
 	for _, dir := range s.sockets.dirs() {
 		if _, err := os.Stat(dir); !alive[dir] && errors.Is(err, fs.ErrNotExist) {
 			s.sockets.close(dir)
@@ -65,12 +68,9 @@ func (s *Sandbox) clean(dir string) error {
 		if err != nil || lockHeld(path+"/"+lockName) {
 			continue
 		}
-		old := s.Clock.Wall().Sub(info.ModTime()) > halfMade
-		switch name, gone := strings.CutPrefix(e.Name(), gonePrefix); {
-		case gone && old:
-			errs = append(errs, s.bury(dir, name))
-		case strings.HasPrefix(e.Name(), newPrefix) && old:
-			errs = append(errs, removeAll(path))
+		left := strings.HasPrefix(e.Name(), gonePrefix) || strings.HasPrefix(e.Name(), newPrefix) || strings.HasPrefix(e.Name(), trialPrefix)
+		if left && s.Clock.Wall().Sub(info.ModTime()) > halfMade {
+			errs = append(errs, scrap(path))
 		}
 	}
 	return errors.Join(errs...)
@@ -114,7 +114,7 @@ func listenSocket(run string) (net.Listener, error) {
 }
 
 // trial builds a machine up to its agent and removes it.
-func (s *Sandbox) trial(ctx context.Context) error {
+func (s *Sandbox) trial() error {
 	info, err := os.Stat(s.AgentBinary)
 	if err != nil {
 		return unsupported("the program homeport-agent is missing; build it beside homeport", err)
@@ -122,11 +122,11 @@ func (s *Sandbox) trial(ctx context.Context) error {
 	if info.Mode().Perm()&0o011 == 0 {
 		return unsupported("the program homeport-agent is not executable; run chmod 0755 on it", nil)
 	}
-	dir, err := os.MkdirTemp(s.dir, ".trial-")
+	dir, err := os.MkdirTemp(s.dir, trialPrefix)
 	if err != nil {
 		return fmt.Errorf("try the sandbox: %w", err)
 	}
-	defer func() { _ = removeAll(dir) }()
+	defer func() { _ = scrap(dir) }() // a later sweep gets what this leaves
 	for _, d := range []string{"run", "upper", "m"} {
 		if err := os.Mkdir(filepath.Join(dir, d), 0o755); err != nil {
 			return fmt.Errorf("try the sandbox: %w", err)
@@ -145,16 +145,7 @@ func (s *Sandbox) trial(ctx context.Context) error {
 	if err := s.stage1(p, lock, nil); err != nil {
 		return unsupported(whyNot(err), err)
 	}
-	var b birth
-	if _, err := readJSON(filepath.Join(dir, birthFile), &b); err != nil {
-		return err
-	}
-	for _, g := range b.Cgroups {
-		if err := removeGroup(g); err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
+	return nil
 }
 
 func unsupported(why string, cause error) error {
