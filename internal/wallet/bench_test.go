@@ -58,7 +58,7 @@ func printPairs(title string, pairs []pair, ratio func(pair) (wall, cpu float64)
 	fmt.Printf("\n### %s\n\n| pair | ours s | theirs s | ours CPU s | theirs CPU s | ratio | CPU ratio |\n|---|---|---|---|---|---|---|\n", title)
 	for i, p := range pairs {
 		wall, cpu := ratio(p)
-		fmt.Printf("| %d | %.3f | %.3f | %.2f | %.2f | %.2f | %.2f |\n", i+1, p.ours, p.theirs, p.oursCPU, p.theirsCPU, wall, cpu)
+		fmt.Printf("| %d | %.6f | %.6f | %.2f | %.2f | %.2f | %.2f |\n", i+1, p.ours, p.theirs, p.oursCPU, p.theirsCPU, wall, cpu)
 	}
 	mid, last := len(pairs)/2, len(pairs)-1
 	fmt.Printf("| median | | | | | **%.2f** (%.2f to %.2f) | **%.2f** (%.2f to %.2f) |\n\nload %s\n",
@@ -143,53 +143,90 @@ func cpuSeconds(pid int) float64 {
 	return float64(user+system) / 100
 }
 
-// BenchmarkTransfer posts credits to many wallets, and to one, by 8 clients,
-// beside pgbench's TPC-B by 8 clients on the same server.
+// BenchmarkTransfer posts credits to many wallets, and to one, beside pgbench's
+// TPC-B, all by 8 clients of pgbench on the same server; and credits by the Go
+// service with 8 clients, for comparison.
 func BenchmarkTransfer(b *testing.B) {
 	pgbench, ok := findPgbench()
 	if !ok {
 		b.Skip("pgbench is not installed")
 	}
-	seconds := benchSize("HOMEPORT_BENCH_SECONDS", 1)
 	address := pgtest.URL(b)
 	pool, err := pg.Open(b.Context(), address)
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer pool.Close()
-	tpcb := func(args ...string) string {
-		cmd := exec.CommandContext(b.Context(), pgbench, append(args, databaseOf(b, address))...)
-		cmd.Env = append(os.Environ(), "PGOPTIONS=-c synchronous_commit=on")
+	script := filepath.Join(b.TempDir(), "credit.sql")
+	if err := os.WriteFile(script, []byte(wallet.CreditScript()), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	seconds := benchSize("HOMEPORT_BENCH_SECONDS", 1)
+	run := func(args ...string) string {
+		cmd := exec.CommandContext(b.Context(), pgbench, append(args, databaseOf(b, address))...) //nolint:gosec // the installed one
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			b.Fatalf("pgbench: %v: %s", err, out)
 		}
 		return string(out)
 	}
-	tpcb("-i", "-q", "-s", "10")
-	w := wallet.New(wallet.Deps{Pool: pool, Clock: clock.New(), Logger: slog.New(slog.DiscardHandler)})
-	teams := make([]uuid.UUID, 1000)
-	for i := range teams {
-		teams[i] = id.New()
-		err := pg.InTx(b.Context(), pool, func(tx pgx.Tx) error { return w.OpenTx(b.Context(), tx, teams[i], noon) })
-		if err != nil {
-			b.Fatal(err)
-		}
-	}
-	many, hot := make([]pair, benchPairs), make([]pair, benchPairs)
 	tps := regexp.MustCompile(`tps = ([0-9.]+)`)
-	for i := range benchPairs {
-		out := tpcb("-n", "-M", "prepared", "-c", "8", "-j", "2", "-T", strconv.Itoa(seconds))
-		anchor, err := strconv.ParseFloat(tps.FindStringSubmatch(out)[1], 64)
+	each := func(args ...string) float64 {
+		out := run(append([]string{"-n", "-M", "prepared", "-c", "8", "-j", "2", "-T", strconv.Itoa(seconds)}, args...)...)
+		if !strings.Contains(out, "failed transactions: 0 ") {
+			b.Errorf("transactions failed: %s", out)
+		}
+		n, err := strconv.ParseFloat(tps.FindStringSubmatch(out)[1], 64)
 		if err != nil {
 			b.Fatal(err)
 		}
-		many[i] = pair{ours: 1 / creditsPerSecond(b, pool, w, teams, seconds), theirs: 1 / anchor}
-		hot[i] = pair{ours: 1 / creditsPerSecond(b, pool, w, teams[:1], seconds), theirs: 1 / anchor}
+		return 1 / n
+	}
+	run("-i", "-q", "-s", "10")
+	teams := benchTeams(b, pool)
+	w := wallet.New(wallet.Deps{Pool: pool, Clock: clock.New(), Logger: slog.New(slog.DiscardHandler)})
+	many, hot, service := make([]pair, benchPairs), make([]pair, benchPairs), make([]pair, benchPairs)
+	for i := range benchPairs {
+		many[i].theirs = each()
+		many[i].ours = each("-f", script, "-D", "teams="+strconv.Itoa(len(teams)))
+		hot[i].theirs = each()
+		hot[i].ours = each("-f", script, "-D", "teams=1")
+		service[i] = pair{theirs: hot[i].theirs, ours: 1 / creditsPerSecond(b, pool, w, teams, seconds)}
 	}
 	ratio := func(p pair) (float64, float64) { return p.theirs / p.ours, 0 }
-	printPairs("One credit, distinct wallets, 8 clients, beside TPC-B (seconds per transaction; bar >= 1.2)", many, ratio)
-	printPairs("One credit, one hot wallet, 8 clients, beside TPC-B (seconds per transaction; bar >= 0.3)", hot, ratio)
+	const per = ", 8 clients, beside TPC-B (seconds per transaction"
+	printPairs("One credit, distinct wallets"+per+"; bar >= 1.2)", many, ratio)
+	printPairs("One credit, one hot wallet"+per+"; bar >= 0.3)", hot, ratio)
+	printPairs("One credit, distinct wallets, through the Go service"+per+")", service, ratio)
+}
+
+// benchTeams opens wallets whose ids wallet.CreditScript can compute.
+func benchTeams(b *testing.B, pool *pgxpool.Pool) []uuid.UUID {
+	b.Helper()
+	const n = 1000
+	for _, sql := range []string{
+		`insert into account (id, team_id, kind) select ('00000000-0000-4000-b000-' || lpad(g::text, 12, '0'))::uuid,
+			('00000000-0000-4000-a000-' || lpad(g::text, 12, '0'))::uuid, 'wallet' from generate_series(1, $1::int) g`,
+		`insert into account (id, team_id, kind) select ('00000000-0000-4000-9000-' || lpad(g::text, 12, '0'))::uuid,
+			('00000000-0000-4000-a000-' || lpad(g::text, 12, '0'))::uuid, 'receivable' from generate_series(1, $1::int) g`,
+		`insert into wallet (team_id, account_id, receivable_account_id, balance_usd_micro, receivable_usd_micro, settled_us,
+			burn_usd_micro_per_hour, pod_burn_usd_micro_per_hour, month_us, month_spent_usd_micro, version, created_at)
+			select w.team_id, w.id, r.id, 0, 0, 1804982400000000, 0, 0, 1804982400000000, 0, 0, '2027-03-14'
+			from account w join account r on r.team_id = w.team_id and r.kind = 'receivable' where w.kind = 'wallet' and $1::int > 0`,
+	} {
+		if _, err := pool.Exec(b.Context(), sql, n); err != nil {
+			b.Fatal(err)
+		}
+	}
+	rows, err := pool.Query(b.Context(), `select team_id from wallet`)
+	if err != nil {
+		b.Fatal(err)
+	}
+	teams, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	if err != nil {
+		b.Fatal(err)
+	}
+	return teams
 }
 
 func creditsPerSecond(b *testing.B, pool *pgxpool.Pool, w *wallet.Service, teams []uuid.UUID, seconds int) float64 {

@@ -132,6 +132,9 @@ func (m *model) stop(resource uuid.UUID, at int64) {
 			s.stop = max(at, s.start)
 		}
 	}
+	if m.shown(m.now).Sign() >= 0 {
+		m.exhausted = false // what went on without money never ran
+	}
 }
 
 // until is when a resource's meter ended, 0 when it runs.

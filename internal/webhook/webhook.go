@@ -35,11 +35,14 @@ func New(payments *payment.Service, logger *slog.Logger) http.Handler {
 	})
 }
 
-var (
-	errMethod = fault.New(fault.Unsupported, "method_not_allowed", "Post events here.")
-	errBody   = fault.New(fault.Malformed, "event_unreadable", "The event could not be read.")
-	errFailed = fault.New(fault.Internal, "internal", "The event could not be handled. Please send it again.")
-)
+// errMethod occurs for anything but a POST.
+var errMethod = fault.New(fault.Unsupported, "method_not_allowed", "Post events here.")
+
+// errBody occurs when the body breaks off.
+var errBody = fault.New(fault.Malformed, "event_unreadable", "The event could not be read.")
+
+// errFailed occurs when the handling of an event fails inside.
+var errFailed = fault.New(fault.Internal, "internal", "The event could not be handled. Please send it again.")
 
 func receive(w http.ResponseWriter, req *http.Request, payments *payment.Service) error {
 	if req.Method != http.MethodPost {
