@@ -41,6 +41,9 @@ func (a *agent) leaseOnce(ctx, call context.Context, cancel context.CancelFunc, 
 	if msg.Phase == agentapi.PhaseServing || msg.Phase == agentapi.PhaseDone {
 		msg.WaitSeconds = waitIdle
 	}
+	if a.saidPhase() != msg.Phase {
+		msg.WaitSeconds = 0 // to know soon that it was heard
+	}
 	began := a.cfg.Clock.Wall()
 	held := time.Duration(msg.WaitSeconds) * time.Second
 	var orders agentapi.Orders

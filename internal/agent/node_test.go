@@ -55,6 +55,7 @@ type node struct {
 	badStore int                 // object requests that fail from here on
 	breakAt  int                 // bytes after which an answer's body breaks off, once per request
 	onObject func(method string) // before an object is moved
+	objectAt string              // address of the store, when it is not the node's own
 }
 
 const testToken = "token-of-the-test"
@@ -265,7 +266,7 @@ func (n *node) answerSign(m agentapi.Sign) (any, int, string) {
 		if op.Put {
 			method = http.MethodPut
 		}
-		url := agentapi.PathObject + string(op.Object.Kind) + "/" + op.Object.ID
+		url := n.objectAt + agentapi.PathObject + string(op.Object.Kind) + "/" + op.Object.ID
 		g.Grants = append(g.Grants, agentapi.Grant{Method: method, URL: url, Header: map[string]string{"X-Granted": method}})
 	}
 	return g, 0, ""

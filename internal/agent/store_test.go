@@ -52,6 +52,7 @@ func TestStoreMovesObjectsThroughFaults(t *testing.T) {
 		{"the store fails for a while", func(n *node) { n.badStore = 4 }},
 		{"an answer to sign is lost", func(n *node) { n.loseNext[agentapi.PathSign] = true }},
 		{"bodies break off", func(n *node) { n.breakAt = 1 << 20 }},
+		{"the store is elsewhere", func(n *node) { n.objectAt = n.server.URL }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

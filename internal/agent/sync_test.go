@@ -256,6 +256,46 @@ func TestADamagedVolumeIsReported(t *testing.T) {
 	}
 }
 
+func TestADeleteDuringTheRestoreCommitsNothing(t *testing.T) {
+	t.Parallel()
+	r := served(t)
+	r.output("", pod, "echo x > "+r.workspace+"/x")
+	r.finish()
+	second := r.next(t)
+	second.node.badStore = 1 << 30
+	var tried atomic.Bool
+	second.node.onObject = func(string) {
+		if !tried.Swap(true) {
+			second.node.command(agentapi.CommandFinal)
+		}
+	}
+	second.start(nil)
+	second.node.awaitPhase(agentapi.PhaseDone)
+	second.node.command(agentapi.CommandStop)
+	if err := second.ended(); err != nil {
+		t.Errorf("ended with %v", err)
+	}
+	if second.node.restored != 0 || len(second.node.commits) != 0 || len(second.node.failed) != 0 {
+		t.Errorf("restored %d, commits %d, failed %v", second.node.restored, len(second.node.commits), second.node.failed)
+	}
+}
+
+func TestAnEvictedAgentSyncsAndEnds(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	evicted := make(chan struct{})
+	r.start(func(c *Config) { c.Evicted = evicted })
+	r.node.awaitPhase(agentapi.PhaseServing)
+	r.output("", pod, "echo x > "+r.workspace+"/x")
+	close(evicted)
+	if err := r.ended(); err != nil {
+		t.Errorf("ended with %v", err)
+	}
+	if n := len(r.node.commits); n != 1 || !slices.Contains(r.node.phases, agentapi.PhaseDone) {
+		t.Errorf("%d commits, phases %v", n, r.node.phases)
+	}
+}
+
 // killAt kills the agent with -9 at the nth object it moves in that direction.
 func (r *rig) killAt(cmd *exec.Cmd, method string, nth int32) {
 	var moved atomic.Int32
