@@ -2,6 +2,7 @@ package sandboxinit
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -130,7 +131,7 @@ func awaitReport(r io.Reader) error {
 		return fmt.Errorf("PID 1 ended before it was set up: %w", err)
 	}
 	if rep.Error != "" {
-		return fmt.Errorf("%s", rep.Error)
+		return errors.New(rep.Error)
 	}
 	return nil
 }

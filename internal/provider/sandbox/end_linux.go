@@ -34,15 +34,12 @@ func (s *Sandbox) destroy(ctx context.Context, cloudDir, name string) error {
 		return provider.ErrNotYet.Because(err)
 	}
 	defer func() { _ = f.Close() }()
-	var b birth
-	born, err := readJSON(filepath.Join(dir, birthFile), &b)
+	b, err := readBirth(dir)
 	if err != nil {
 		return err
 	}
-	if born {
-		if err := b.kill(ctx); err != nil {
-			return err
-		}
+	if err := b.kill(ctx); err != nil {
+		return err
 	}
 	s.sockets.close(dir)
 	grave := filepath.Join(cloudDir, gonePrefix+name)
@@ -67,8 +64,8 @@ func (s *Sandbox) bury(cloudDir, name string) error {
 
 // scrap removes a folder that is no machine any more: control groups, then files.
 func scrap(dir string) error {
-	var b birth
-	if _, err := readJSON(filepath.Join(dir, birthFile), &b); err != nil {
+	b, err := readBirth(dir)
+	if err != nil {
 		return err
 	}
 	for _, g := range b.Cgroups {

@@ -371,6 +371,32 @@ func TestDroppedAgentCallsAreAnsweredByNobody(t *testing.T) {
 	}
 }
 
+func TestFilesTornByACrashOfTheHostStopNothing(t *testing.T) {
+	t.Parallel()
+	s, dir := fresh(t)
+	c := s.Clouds()["saltpier"]
+	if err := s.SetScript(sandbox.Script{Faults: []sandbox.Fault{{Op: sandbox.OpLaunch, Kind: "never_boots", Times: 0}}}); err != nil {
+		t.Fatal(err)
+	}
+	m, other := launch(t, c, "hp-abcd-00000001-1"), launch(t, c, "hp-abcd-00000002-1")
+	for _, file := range []string{"saltpier/" + m.Name + "/machine.json", "saltpier/" + m.Name + "/birth.json", "script.json"} {
+		if err := os.WriteFile(filepath.Join(dir, file), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, _ := find(t, c, m.Name); got.State != provider.Failed {
+		t.Errorf("a machine without a record is %+v", got)
+	}
+	for _, ref := range []string{m.Ref, other.Ref} {
+		if err := c.Terminate(t.Context(), ref); err != nil {
+			t.Error(err)
+		}
+	}
+	if list, err := c.Find(t.Context(), ""); err != nil || len(list) != 0 {
+		t.Errorf("left: %v, %v", list, err)
+	}
+}
+
 func TestTerminateAgainFinishesWhatACrashLeft(t *testing.T) {
 	t.Parallel()
 	s, dir := fresh(t)

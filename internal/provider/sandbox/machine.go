@@ -91,12 +91,19 @@ func (c *cloud) machines(prefix string) ([]record, error) {
 	return list, nil
 }
 
-// load reads one machine; false = it is gone.
+// load reads one machine; false = it is gone. A record that a crash of the
+// host tore is a failed machine, to be terminated under any of its ids.
 func (c *cloud) load(name string) (record, bool, error) {
 	var r record
 	found, err := readJSON(filepath.Join(c.dir, name, recordFile), &r)
+	if errors.Is(err, errTorn) {
+		return record{Ref: newRef(name, fateTorn), Name: name, Fate: fateTorn}, true, nil
+	}
 	return r, found, err
 }
+
+// fateTorn marks a record that cannot be read.
+const fateTorn = "torn"
 
 // save rewrites a machine's record.
 func (c *cloud) save(r record) error {
@@ -113,7 +120,7 @@ func (c *cloud) byRef(ref string) (record, bool, error) {
 		return record{}, false, nil
 	}
 	r, found, err := c.load(name)
-	return r, found && r.Ref == ref, err
+	return r, found && (r.Ref == ref || r.Fate == fateTorn), err
 }
 
 // see reports a machine as it really is.
@@ -134,12 +141,13 @@ func (c *cloud) state(r record) (provider.State, string) {
 		return provider.Building, ""
 	case r.Fate == "boot_fails":
 		return provider.Failed, "The machine did not boot."
+	case r.Fate == fateTorn:
+		return provider.Failed, "The machine's record was damaged by a crash of the host."
 	}
 	dir := filepath.Join(c.dir, r.Name)
 	// The lock is asked first: it is given up after the birth was recorded.
 	building := lockHeld(filepath.Join(dir, lockName))
-	var b birth
-	_, err := readJSON(filepath.Join(dir, birthFile), &b)
+	b, err := readBirth(dir)
 	switch {
 	case err == nil && b.alive():
 		return provider.Running, ""
@@ -163,6 +171,19 @@ func (c *cloud) pretend(l provider.Launch, fate string) (record, error) {
 	return cl.record, nil
 }
 
+// readBirth reads what stage 1 recorded. One that is not there or torn is one
+// of a process that does not run any more.
+func readBirth(dir string) (birth, error) {
+	var b birth
+	if _, err := readJSON(filepath.Join(dir, birthFile), &b); err != nil && !errors.Is(err, errTorn) {
+		return b, err
+	}
+	return b, nil
+}
+
+// errTorn occurs when a file is not whole: the host crashed soon after it was written.
+var errTorn = errors.New("the file is damaged")
+
 // readJSON reads a file; false = there is none.
 func readJSON(path string, v any) (bool, error) {
 	b, err := os.ReadFile(path)
@@ -173,7 +194,7 @@ func readJSON(path string, v any) (bool, error) {
 		return false, fmt.Errorf("read: %w", err)
 	}
 	if err := json.Unmarshal(b, v); err != nil {
-		return false, fmt.Errorf("read %s: %w", path, err)
+		return false, fmt.Errorf("read %s: %w: %w", path, errTorn, err)
 	}
 	return true, nil
 }

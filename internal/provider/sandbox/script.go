@@ -173,16 +173,13 @@ func (s *Sandbox) scriptPath() string { return filepath.Join(s.dir, "script.json
 
 // readScript returns the script in force, nil for none.
 func (s *Sandbox) readScript() (*Script, error) {
-	b, err := os.ReadFile(s.scriptPath())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the sandbox script: %w", err)
-	}
 	var sc Script
-	if err := json.Unmarshal(b, &sc); err != nil {
-		return nil, fmt.Errorf("read the sandbox script: %w", err)
+	found, err := readJSON(s.scriptPath(), &sc)
+	if errors.Is(err, errTorn) {
+		return nil, nil // a crash of the host ended the script
+	}
+	if err != nil || !found {
+		return nil, err
 	}
 	return &sc, nil
 }

@@ -78,8 +78,8 @@ func (s *Sandbox) clean(dir string) error {
 
 // crash ends a machine's processes as a failing host would: it is listed as gone.
 func (c *cloud) crash(ctx context.Context, name string) error {
-	var b birth
-	if _, err := readJSON(filepath.Join(c.dir, name, birthFile), &b); err != nil {
+	b, err := readBirth(filepath.Join(c.dir, name))
+	if err != nil {
 		return err
 	}
 	return b.kill(ctx)
