@@ -98,9 +98,7 @@ func (s *server) refuseOthers(mux *http.ServeMux) {
 		}
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Allow", strings.Join(allow, ", "))
-			p := problemOf(fault.New(fault.Malformed, "method_not_allowed", "This call does not exist with this method."))
-			p.Status, p.Title = http.StatusMethodNotAllowed, http.StatusText(http.StatusMethodNotAllowed)
-			writeProblem(w, p)
+			writeProblem(w, notAllowed())
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { WriteFault(w, ErrNoPath) })

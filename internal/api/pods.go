@@ -104,6 +104,7 @@ func (s *server) createPod(ctx context.Context, p team.Person, in createPodIn) (
 	return &body[apitype.Pod]{Body: podOf(made)}, nil
 }
 
+// OneIn is the input of a call on one thing of a team.
 type OneIn struct {
 	Bearer
 	InTeam

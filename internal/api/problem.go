@@ -42,6 +42,8 @@ var (
 	ErrNoSession = fault.New(fault.Unauthenticated, "no_session", "Please sign in.")
 	// ErrNoPath occurs for a path that the API does not have.
 	ErrNoPath = fault.New(fault.NotFound, "no_such_path", "There is no such call. The API is described at /api/openapi.json.")
+	// ErrMethod occurs when a path has no such method.
+	ErrMethod = fault.New(fault.Malformed, "method_not_allowed", "This call does not exist with this method.")
 	// ErrInternal occurs when something failed that is not the caller's doing.
 	ErrInternal = fault.New(fault.Internal, "internal", "Something went wrong on our side. Please try again.")
 	// ErrBadInput occurs when the HTTP layer refuses a body or parameter; its detail says which.
@@ -130,6 +132,13 @@ func sentence(err error) string {
 		return where + ": " + d.Message
 	}
 	return err.Error()
+}
+
+// notAllowed is the one refusal whose status no kind of fault has.
+func notAllowed() *Problem {
+	p := problemOf(ErrMethod)
+	p.Status, p.Title = http.StatusMethodNotAllowed, http.StatusText(http.StatusMethodNotAllowed)
+	return p
 }
 
 // writeProblem answers outside Huma.

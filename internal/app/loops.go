@@ -112,6 +112,7 @@ func (a *App) background() []loop {
 		{"test payments", time.Second, a.testpay.DeliverDue},
 		{"snapshots", 10 * time.Second, a.volumes.PublishDue},
 		{"answers", time.Hour, a.forgetAnswers},
+		{"sign-in", 5 * time.Minute, a.auth.Sweep},
 	}
 }
 

@@ -32,7 +32,9 @@ func decide(p *Pod, in *Instance, now seen, l Limits) (action, time.Duration) {
 	switch {
 	case p.Status == Deleted:
 		return doNothing, 0
-	case p.Status == Pending:
+	case p.Status == Pending || p.Status.SettingUp() && in != nil && in.unclear():
+		// An agent may say hello before its launch's answer is recorded, or after
+		// the node that asked for it died.
 		return decidePending(p, in, now, l)
 	case in == nil:
 		return doNextOffer, time.Second

@@ -144,7 +144,7 @@ func (s *Service) recordLaunch(ctx context.Context, in *Instance, m provider.Mac
 		switch {
 		case called == nil:
 			return s.adoptTx(ctx, tx, p, in, m)
-		case in.State != Intent && in.State != Ambiguous:
+		case !in.unclear():
 			return nil
 		case !refused(called):
 			in.set(Ambiguous, called.Error(), wall)
@@ -205,20 +205,22 @@ func (s *Service) adoptTx(ctx context.Context, tx pgx.Tx, p *Pod, in *Instance, 
 	if m.SSHPort != 0 {
 		in.SSHPort = m.SSHPort
 	}
-	if in.State != Intent && in.State != Ambiguous {
+	if !in.unclear() {
 		return saveInstance(ctx, tx, in)
 	}
 	wall := s.Clock.Wall()
 	in.set(Running, "", wall)
-	if err := saveInstance(ctx, tx, in); err != nil || p.Status != Pending {
+	if err := saveInstance(ctx, tx, in); err != nil || !p.Status.SettingUp() {
 		return err
 	}
-	status, err := p.Status.After(Launched)
-	if err != nil {
-		return err
+	if p.Status == Pending {
+		status, err := p.Status.After(Launched)
+		if err != nil {
+			return err
+		}
+		p.Status, p.StatusWallAt, p.ProgressWallAt = status, wall, wall
 	}
-	p.Status, p.StatusWallAt, p.ProgressWallAt, p.SSHPort = status, wall, wall, in.SSHPort
-	p.StatusDetail = ""
+	p.SSHPort, p.StatusDetail = in.SSHPort, ""
 	p.NextWallAt = ptr(wall.Add(3 * time.Second))
 	return savePod(ctx, tx, p)
 }
@@ -280,7 +282,7 @@ func (s *Service) locate(ctx context.Context, in *Instance) (bool, error) {
 		}
 		again = true
 		in.Ref = m.Ref
-		if err := s.dropTx(ctx, tx, in, reasonUnclear); err != nil || p.Status != Pending {
+		if err := s.dropTx(ctx, tx, in, reasonUnclear); err != nil || !p.Status.SettingUp() {
 			return err
 		}
 		return s.backToPendingTx(ctx, tx, p, "The cloud did not answer clearly.")

@@ -126,6 +126,9 @@ type Instance struct {
 	NextWallAt      *time.Time
 }
 
+// unclear reports whether the end of the call that made the machine is not recorded.
+func (in *Instance) unclear() bool { return in.State == Intent || in.State == Ambiguous }
+
 // A ReconcileJob nudges the reconciler to look at one pod now.
 type ReconcileJob struct {
 	PodID uuid.UUID `json:"pod_id"`

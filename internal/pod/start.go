@@ -2,7 +2,6 @@ package pod
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/hex"
 	"fmt"
 	"time"
@@ -51,9 +50,7 @@ func (s *Service) Prepare(ctx context.Context) error {
 }
 
 func drawEnv4() string {
-	b := make([]byte, 2)
-	rand.Read(b) // never fails since Go 1.24
-	return hex.EncodeToString(b)
+	return hex.EncodeToString(id.Bytes(2))
 }
 
 const sqlBeatNode = `
