@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 )
 
-// Places inside a pod.
+// Places inside a pod. PID 1 runs itself again through /proc/self/exe or
+// AgentPath; os.Executable names a path that the pod does not have.
 const (
 	AgentPath = "/opt/homeport/bin/homeport-agent" // the agent's own binary, read-only
 	runDir    = "/run/homeport"                    // folder of the node's socket

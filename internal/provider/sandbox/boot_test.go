@@ -39,6 +39,12 @@ func TestMachineGetsWhatItsAgentNeeds(t *testing.T) {
 	if got := ask(t, m, "call /api/pods"); !strings.HasPrefix(got, "404 ") {
 		t.Errorf("another path of the node answered %q", got)
 	}
+	// The path of PID 1's program is of no use in there; the link and AgentPath are.
+	for _, self := range []string{"/proc/1/exe", sandboxinit.AgentPath} {
+		if got := ask(t, m, "init "+self+" stage1 hold </dev/null && echo ran"); got != "ran" {
+			t.Errorf("the agent runs itself again through %s: %q", self, got)
+		}
+	}
 	if l, err := net.Listen("tcp6", "[::1]:0"); err == nil {
 		_ = l.Close()
 		if got := askAt(t, "::1", m.SSHPort, "user hostname"); got != "abcd1234" {
@@ -84,6 +90,7 @@ func TestPodSeesNothingOfTheHost(t *testing.T) {
 		{"grep token /proc/1/environ /proc/1/cmdline || echo none", "none"},
 		{"echo x > /opt/homeport/bin/homeport-agent || chmod 777 /opt/homeport/bin/homeport-agent || echo kept", "kept"},
 		{"rm -f /run/homeport/node.sock; test -S /run/homeport/node.sock && echo kept", "kept"},
+		{"ls -l /opt/homeport/bin | grep -c 'r-x.*homeport-agent'", "1"},
 		{"touch /run/homeport/x || echo refused", "refused"},
 		{"kill -TERM 1; kill -KILL 1; kill -SEGV 1; sleep 0.1; cat /proc/1/comm", "homeport-agent"},
 		{"echo text > /dev/null && head -c 4 /dev/zero | wc -c && test -c /dev/ptmx && echo devices", "4\ndevices"},
