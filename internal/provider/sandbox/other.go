@@ -41,6 +41,8 @@ func (s *Sandbox) destroy(context.Context, string, string) error { return nil }
 
 func (s *Sandbox) bury(string, string) error { return nil }
 
+func (s *Sandbox) sweepGroups() {}
+
 func (s *Sandbox) sweep(context.Context) {}
 
 func (s *Sandbox) trial() error {

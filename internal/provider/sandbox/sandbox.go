@@ -134,6 +134,7 @@ func (s *Sandbox) Start(ctx context.Context) {
 }
 
 func (s *Sandbox) loop(ctx context.Context) {
+	s.sweepGroups()
 	t := time.NewTicker(sweepEvery)
 	defer t.Stop()
 	for {

@@ -76,6 +76,23 @@ func (s *Sandbox) clean(dir string) error {
 	return errors.Join(errs...)
 }
 
+// emptyFor is how old a control group is that nobody can be about to enter.
+const emptyFor = 10 * time.Minute
+
+// sweepGroups removes the control groups of pods that ended themselves because
+// their folder was removed, also those of other folders: a group that is not
+// empty cannot be removed, and a pod's is never empty while it lives.
+func (s *Sandbox) sweepGroups() {
+	for _, pattern := range []string{"/sys/fs/cgroup/homeport/*", "/sys/fs/cgroup/*/homeport/*"} {
+		groups, _ := filepath.Glob(pattern) // the pattern is well formed
+		for _, g := range groups {
+			if info, err := os.Stat(g); err == nil && info.IsDir() && s.Clock.Wall().Sub(info.ModTime()) > emptyFor {
+				_ = unix.Rmdir(g)
+			}
+		}
+	}
+}
+
 // crash ends a machine's processes as a failing host would: it is listed as gone.
 func (c *cloud) crash(ctx context.Context, name string) error {
 	b, err := readBirth(filepath.Join(c.dir, name))
