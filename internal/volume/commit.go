@@ -53,38 +53,40 @@ func (s *Service) Commit(ctx context.Context, a Attachment, in agentapi.Commit) 
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return agentapi.Committed{}, false, err
 	}
-	v, err := findHeld(ctx, s.Pool, sqlFindState, a)
-	if err != nil {
-		return agentapi.Committed{}, false, err
+	refused := s.move(ctx, a, p)
+	if refused != nil && !fenced(refused) {
+		return agentapi.Committed{}, false, refused
 	}
-	if err := s.check(ctx, v, &p); err != nil {
-		return agentapi.Committed{}, false, err
-	}
-	if err := s.stage(ctx, v.ID, p); err != nil {
-		return agentapi.Committed{}, false, err
-	}
-	fail.Point("volume.commit.staged")
-	err = pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error { return s.commitTx(ctx, tx, a, v, p) })
-	if err != nil && fenced(err) == nil {
-		return agentapi.Committed{}, false, err
-	}
-	moved := err
-	if done, err = s.findCommitted(ctx, a, p.id); errors.Is(err, pgx.ErrNoRows) {
-		return agentapi.Committed{}, false, moved // another commit was first, and it was not this one
+	done, err = s.findCommitted(ctx, a, p.id)
+	if errors.Is(err, pgx.ErrNoRows) && refused != nil {
+		return agentapi.Committed{}, false, refused // another commit was first, and it was not this one
 	}
 	if err != nil {
-		return agentapi.Committed{}, false, err
+		return agentapi.Committed{}, false, fmt.Errorf("read what was committed of volume %s: %w", a.VolumeID, err)
 	}
 	fail.Point("volume.commit.committed")
 	return s.finish(ctx, a, done, p)
 }
 
-// fenced returns err when it says that the head could not be moved.
-func fenced(err error) error {
-	if errors.Is(err, ErrFenced) || errors.Is(err, ErrParent) || errors.Is(err, ErrNotRestored) {
+// move checks a proposal, stages it and moves the head to it.
+func (s *Service) move(ctx context.Context, a Attachment, p proposal) error {
+	v, err := findHeld(ctx, s.Pool, sqlFindState, a)
+	if err != nil {
 		return err
 	}
-	return nil
+	if err := s.check(ctx, v, &p); err != nil {
+		return err
+	}
+	if err := s.stage(ctx, v.ID, p); err != nil {
+		return err
+	}
+	fail.Point("volume.commit.staged")
+	return pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error { return s.commitTx(ctx, tx, a, v, p) })
+}
+
+// fenced says whether a refusal may come from an equal commit that was faster.
+func fenced(err error) bool {
+	return errors.Is(err, ErrFenced) || errors.Is(err, ErrParent) || errors.Is(err, ErrNotRestored)
 }
 
 // finish publishes what is committed and answers. A background snapshot that

@@ -92,7 +92,7 @@ func TestRepeatedCommitIsOneCommit(t *testing.T) {
 	h.must(a.upload(d))
 	c := a.propose(d)
 	var wg sync.WaitGroup
-	outs := make([]agentapi.Committed, 16)
+	outs := make([]agentapi.Committed, 32)
 	for i := range outs {
 		wg.Go(func() {
 			out, final, err := h.Commit(t.Context(), a.Attachment, c)
