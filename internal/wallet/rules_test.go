@@ -284,6 +284,28 @@ func TestStorageGoesOnBelowZeroAndIsPaidFirst(t *testing.T) {
 	h.verify()
 }
 
+func TestWhatTheLastTickCostsTooMuchIsTheHouses(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	scope := h.scope()
+	h.credit(scope.TeamID(), 5) // three pods that tick together: the second tick costs one too much
+	for range 3 {
+		h.start(scope.TeamID(), wallet.PodRuntime, perHour)
+	}
+	h.clock.Advance(time.Hour)
+	h.wantBalance(scope, 0)
+	if at, exhausted := h.exhaust(scope.TeamID()); !exhausted || !at.Equal(noon.Add(7200*time.Microsecond)) {
+		t.Errorf("exhausted %v at %v", exhausted, at)
+	}
+	h.wantBalance(scope, 0)
+	h.verify()
+	var writtenOff int64
+	err := h.pool.QueryRow(t.Context(), `select sum(amount_usd_micro)::bigint from transfer where code = 'writeoff'`).Scan(&writtenOff)
+	if err != nil || writtenOff != 1 {
+		t.Errorf("wrote off %d (%v), want 1", writtenOff, err)
+	}
+}
+
 func TestChargesBeyondTheEndAreRefunded(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
