@@ -250,6 +250,9 @@ func (b *book) rerate(resource uuid.UUID, rate money.Rate, now int64) (bool, err
 	if open.Rate == rate {
 		return true, nil
 	}
+	if err := b.bound(now); err != nil {
+		return true, err
+	}
 	at := max(now, b.wallet.SettledUS, open.StartedUS)
 	next := Start{
 		TeamID: open.TeamID, ResourceID: resource, Kind: open.Kind, Rate: rate,
@@ -257,6 +260,24 @@ func (b *book) rerate(resource uuid.UUID, rate money.Rate, now int64) (bool, err
 	}
 	open.close(at)
 	return true, b.start(next)
+}
+
+// maxEnded is how many ended segments a wallet carries unsettled. A volume that
+// grows with each sync ends thousands a day, and each read goes through them.
+const maxEnded = 200
+
+// bound settles to now when the wallet carries many ended segments.
+func (b *book) bound(now int64) error {
+	ended := 0
+	for i := range b.segments {
+		if b.segments[i].StoppedUS != nil {
+			ended++
+		}
+	}
+	if ended < maxEnded {
+		return nil
+	}
+	return b.settle(now)
 }
 
 // close ends the segment at an instant, but not before it began.

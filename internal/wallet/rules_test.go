@@ -306,6 +306,31 @@ func TestWhatTheLastTickCostsTooMuchIsTheHouses(t *testing.T) {
 	}
 }
 
+func TestManyRatesOfADayStayCheapToRead(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	scope := h.scope()
+	h.credit(scope.TeamID(), 100*money.Dollar)
+	volume := h.start(scope.TeamID(), wallet.VolumeStorage, perHour)
+	for i := range 450 {
+		h.clock.Advance(time.Second)
+		h.rerate(volume, perHour+money.Rate(i%2)+1)
+	}
+	var unsettled int
+	err := h.pool.QueryRow(t.Context(), `select count(*) from segment s join wallet w using (team_id)
+		where coalesce(s.stopped_us, 9223372036854775807) > w.settled_us`).Scan(&unsettled)
+	if err != nil || unsettled > 201 {
+		t.Errorf("%d segments are not settled (%v)", unsettled, err)
+	}
+	if rows := h.history(scope, 1000); len(rows) != 2 {
+		t.Errorf("%d rows, want the credit and the day", len(rows))
+	}
+	h.wantBalance(scope, h.balance(scope).Balance)
+	h.clock.Advance(24 * time.Hour)
+	h.settle()
+	h.verify()
+}
+
 func TestChargesBeyondTheEndAreRefunded(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

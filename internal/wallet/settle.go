@@ -131,7 +131,7 @@ func (b *book) exhausts(now int64) *int64 {
 	if b.accrued(now) >= have {
 		return &now
 	}
-	low, high := now, b.bound(now, have-b.accrued(now))
+	low, high := now, b.latest(now, have-b.accrued(now))
 	if high > farthest {
 		return nil
 	}
@@ -146,9 +146,9 @@ func (b *book) exhausts(now int64) *int64 {
 	return &high
 }
 
-// bound is an instant by which the open segments surely cost missing more:
+// latest is an instant by which the open segments surely cost missing more:
 // flooring takes less than one micro-dollar from each segment, twice.
-func (b *book) bound(now int64, missing money.USD) int64 {
+func (b *book) latest(now int64, missing money.USD) int64 {
 	need := uint64(missing) + 2*uint64(len(b.segments))
 	hi, lo := bits.Mul64(need, money.MicrosPerHour)
 	if hi >= uint64(b.wallet.Burn) {
