@@ -252,5 +252,6 @@ func (d *dirWork) complete() {
 		if err := d.run.makeTree(d); err != nil {
 			d.run.cancel(err)
 		}
+		d.items, d.old = nil, nil // the folders above may take long
 	}
 }
