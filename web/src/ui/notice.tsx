@@ -7,7 +7,7 @@ type NoticeTone = 'info' | 'success' | 'danger'
 const looks: Record<NoticeTone, { box: string; icon: ReactNode }> = {
   info: { box: 'border-tide/35 bg-tide-wash', icon: <Info size={16} className="text-tide" /> },
   success: { box: 'border-ready/35 bg-ready-wash', icon: <CircleCheck size={16} className="text-ready" /> },
-  danger: { box: 'border-danger/40 bg-danger-wash', icon: <CircleAlert size={16} className="text-danger" /> },
+  danger: { box: 'border-danger/35 bg-danger-wash', icon: <CircleAlert size={16} className="text-danger" /> },
 }
 
 interface NoticeProps {

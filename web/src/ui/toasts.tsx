@@ -18,7 +18,7 @@ export function Toasts({ label, closeLabel }: { label: string; closeLabel: strin
           role={tone === 'danger' ? 'alert' : 'status'}
           className={clsx(
             'pointer-events-auto flex w-full animate-rise items-start gap-3 rounded-card border bg-ink-3 py-2 pr-2 pl-4 text-body text-hi shadow-overlay',
-            tone === 'danger' ? 'border-danger/50' : 'border-line-2',
+            tone === 'danger' ? 'border-danger/35' : 'border-line-2',
           )}
         >
           <span aria-hidden="true" className="mt-2 shrink-0">

@@ -29,8 +29,10 @@ export function Shell() {
         {copy.app.skip}
       </a>
       {wide ? (
-        <aside className="sticky top-0 h-dvh overflow-y-auto border-line-1 border-r bg-ink-0">
-          <Sidebar />
+        <aside className="border-line-1 border-r">
+          <div className="sticky top-0 h-dvh overflow-y-auto">
+            <Sidebar />
+          </div>
         </aside>
       ) : (
         <TopBar />

@@ -82,16 +82,18 @@ function Group({
               <Link
                 to={to}
                 activeOptions={{ includeSearch: false }}
-                className="relative flex h-9 items-center gap-2.5 rounded-control px-2 text-control text-mid transition-colors before:absolute before:inset-y-2 before:-left-3 before:w-0.5 before:bg-transparent hover:bg-ink-2 hover:text-hi data-[status=active]:bg-ink-2 data-[status=active]:font-medium data-[status=active]:text-hi data-[status=active]:before:bg-beacon pointer-coarse:h-11"
+                className="relative flex min-h-9 items-center gap-2.5 rounded-control px-2 py-1 text-control text-mid transition-colors before:absolute before:inset-y-2 before:-left-3 before:w-0.5 before:bg-transparent hover:bg-ink-2 hover:text-hi data-[status=active]:bg-ink-2 data-[status=active]:font-medium data-[status=active]:text-hi data-[status=active]:before:bg-beacon pointer-coarse:min-h-11"
                 {...tap(onNavigate)}
               >
                 <Icon size={16} strokeWidth={1.75} aria-hidden="true" className="shrink-0" />
-                <span className="whitespace-nowrap">{label}</span>
-                {soon ? (
-                  <span className="ml-auto whitespace-nowrap text-[10px] text-low tracking-[.02em]">
-                    {copy.shell.comingSoon}
-                  </span>
-                ) : null}
+                <span className="min-w-0">
+                  {label}
+                  {soon ? (
+                    <span className="-mt-px block text-[10px] text-low leading-3 tracking-[.03em]">
+                      {copy.shell.comingSoon}
+                    </span>
+                  ) : null}
+                </span>
               </Link>
             </li>
           ))}

@@ -3,7 +3,7 @@ import { Check, ChevronsUpDown, Plus } from 'lucide-react'
 import { copy } from '@/copy/en'
 import { saveTeamChoice, useTeam } from '@/features/session/queries'
 import { Badge } from '@/ui/badge'
-import { Menu, MenuItem, MenuLine, MenuNote } from '@/ui/menu'
+import { Menu, MenuItem, MenuLine } from '@/ui/menu'
 import { Skeleton } from '@/ui/spinner'
 
 const reloadDelay = 100
@@ -21,19 +21,18 @@ export function TeamSwitcher() {
   return (
     <Menu
       label={copy.shell.teams}
+      note={copy.shell.signedInAs(info?.email ?? '')}
+      triggerClass="flex h-11 w-full items-center gap-2 rounded-control border border-line-1 bg-ink-1 px-3 text-left text-control text-hi transition-colors hover:border-line-2 hover:bg-ink-2"
       trigger={
-        <button
-          type="button"
-          className="flex h-11 w-full items-center gap-2 rounded-control border border-line-1 bg-ink-1 px-3 text-left text-control text-hi transition-colors hover:border-line-2 hover:bg-ink-2"
-        >
+        <>
           <span className="min-w-0 flex-1 truncate font-medium">{team?.name ?? copy.shell.teams}</span>
           {team ? <PlanBadge plan={team.plan} /> : null}
           <ChevronsUpDown size={14} aria-hidden="true" className="shrink-0 text-low" />
-        </button>
+        </>
       }
     >
       {(info?.teams ?? []).map((each) => (
-        <MenuItem key={each.id} onSelect={() => choose(each.id)}>
+        <MenuItem key={each.id} checked={each.id === team?.id} onSelect={() => choose(each.id)}>
           <span className="min-w-0 flex-1 truncate">{each.name}</span>
           <PlanBadge plan={each.plan} />
           <Check
@@ -48,8 +47,6 @@ export function TeamSwitcher() {
         <Plus size={15} aria-hidden="true" className="text-low" />
         {copy.shell.createNewTeam}
       </MenuItem>
-      <MenuLine />
-      <MenuNote>{copy.shell.signedInAs(info?.email ?? '')}</MenuNote>
     </Menu>
   )
 }

@@ -1,5 +1,5 @@
 import { useMutation } from '@tanstack/react-query'
-import { api, body } from '@/api/client'
+import { call } from '@/api/client'
 import { detailOf } from '@/api/error'
 import { copy } from '@/copy/en'
 import { alertToast } from '@/ui/toast'
@@ -8,12 +8,10 @@ import { alertToast } from '@/ui/toast'
 export function useCreditCheckout() {
   return useMutation({
     mutationFn: async ({ teamId, amount }: { teamId: string; amount: number }) =>
-      body(
-        (await api()).POST('/wallet/credit/checkout', {
-          params: { query: { team_id: teamId } },
-          body: { amount },
-        }),
-      ),
+      call('post', '/wallet/credit/checkout', {
+        query: { team_id: teamId },
+        body: { amount },
+      }),
     onSuccess: ({ checkout_url }) => location.assign(checkout_url),
     onError: (error) => alertToast(detailOf(error, copy.billing.payFailed)),
   })

@@ -1,3 +1,4 @@
+import { ChevronDown } from 'lucide-react'
 import { copy } from '@/copy/en'
 import { choices, noFilters, type OfferFilters } from '@/lib/offers'
 import { Button } from '@/ui/button'
@@ -29,10 +30,17 @@ export function OfferFilterPanel(configuration: Configuration) {
     )
   }
   return (
-    <details className="card px-4 py-3">
-      <summary className="font-medium text-hi text-lead">
-        {copy.create.filters}
-        {active > 0 ? <span className="price text-beacon"> ({active})</span> : null}
+    <details className="group card px-4 py-2">
+      <summary className="flex min-h-8 list-none items-center justify-between font-medium text-hi text-lead [&::-webkit-details-marker]:hidden">
+        <span>
+          {copy.create.filters}
+          {active > 0 ? <span className="price text-beacon"> ({active})</span> : null}
+        </span>
+        <ChevronDown
+          size={16}
+          aria-hidden="true"
+          className="text-low transition-transform group-open:rotate-180"
+        />
       </summary>
       <div className="grid grid-cols-1 gap-4 pt-4">
         {fields}

@@ -88,7 +88,7 @@ function MissingList({ missing }: { missing: readonly Missing[] }) {
   return (
     <ul
       aria-label={copy.create.needed}
-      className="mt-4 grid grid-cols-1 gap-2 rounded-control border border-warn/30 bg-warn-wash p-3 text-control text-hi"
+      className="mt-4 grid grid-cols-1 gap-2 rounded-control border border-warn/35 bg-warn-wash p-3 text-control text-hi"
     >
       {missing.map((each) => (
         <li key={each} className="flex items-start gap-2">

@@ -1,5 +1,5 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { api, body, done } from '@/api/client'
+import { call } from '@/api/client'
 import { loadConfig } from '@/api/config'
 import type { Product } from '@/api/types'
 import { useTeam } from '@/features/session/queries'
@@ -9,11 +9,11 @@ const interestQuery = (teamId: string, product: Product) =>
   queryOptions({
     queryKey: ['interest', teamId, product],
     queryFn: async () =>
-      body(
-        (await api()).GET('/product-interest', {
-          baseUrl: await interestBase(),
-          params: { query: { team_id: teamId, product } },
-        }),
+      call(
+        'get',
+        '/product-interest',
+        { query: { team_id: teamId, product } },
+        { base: await interestBase() },
       ),
     staleTime: Number.POSITIVE_INFINITY,
     // Asked once per visit of the page, and a failure is shown to nobody.
@@ -31,11 +31,11 @@ export function useExpressInterest(teamId: string, product: Product) {
   const client = useQueryClient()
   return useMutation({
     mutationFn: async () =>
-      done(
-        (await api()).POST('/product-interest', {
-          baseUrl: await interestBase(),
-          body: { team_id: teamId, product, interested: true },
-        }),
+      call(
+        'post',
+        '/product-interest',
+        { body: { team_id: teamId, product, interested: true } },
+        { base: await interestBase() },
       ),
     onSuccess: () => client.setQueryData(interestQuery(teamId, product).queryKey, { interested: true }),
   })

@@ -1,5 +1,5 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { api, body, done } from '@/api/client'
+import { call } from '@/api/client'
 import { detailOf } from '@/api/error'
 import { removal } from '@/api/optimistic'
 import type { SSHKey } from '@/api/types'
@@ -15,7 +15,7 @@ const freshFor = 5 * 60_000
 export const keysQuery = (teamId: string) =>
   queryOptions({
     queryKey: ['ssh-keys', teamId],
-    queryFn: async () => body((await api()).GET('/ssh-keys', { params: { query: { team_id: teamId } } })),
+    queryFn: async () => call('get', '/ssh-keys', { query: { team_id: teamId } }),
     select: (keys) => newestFirst(keys),
     staleTime: freshFor,
   })
@@ -32,11 +32,9 @@ export function useCreateKey(teamId: string) {
   const { queryKey } = keysQuery(teamId)
   return useMutation({
     mutationFn: async (key: { name: string; publicKey: string }) =>
-      body(
-        (await api()).POST('/ssh-keys', {
-          body: { name: key.name, public_key: key.publicKey, team_id: teamId },
-        }),
-      ),
+      call('post', '/ssh-keys', {
+        body: { name: key.name, public_key: key.publicKey, team_id: teamId },
+      }),
     onMutate: () =>
       openModal({ type: 'loading', title: copy.keys.creating, message: copy.keys.creatingText }),
     onSuccess: (key) => {
@@ -60,9 +58,7 @@ export function useDeleteKey(teamId: string) {
       client,
       keysQuery(teamId).queryKey,
       async ({ id }: SSHKey) =>
-        done(
-          (await api()).DELETE('/ssh-keys/{id}', { params: { path: { id }, query: { team_id: teamId } } }),
-        ),
+        call('delete', '/ssh-keys/{id}', { path: { id }, query: { team_id: teamId } }),
       (error) => alertToast(detailOf(error, copy.keys.deleteFailed)),
     ),
   )

@@ -1,9 +1,9 @@
 import { clsx } from 'clsx'
-import { ChevronLeft, ChevronRight, Pause, Play } from 'lucide-react'
 import { type PointerEvent, useEffect, useRef, useState } from 'react'
 import { copy } from '@/copy/en'
 import { IconButton } from '@/ui/button'
 import { useMedia } from '@/ui/media'
+import { BackIcon, OnIcon, PauseIcon, PlayIcon } from './icons'
 import { nextStage, swipeStep } from './model'
 import { StagePicture } from './stage-picture'
 
@@ -42,18 +42,26 @@ export function Carousel() {
             </li>
           ))}
         </ol>
+        <div aria-hidden="true" className="flex gap-1.5 pb-4 md:hidden">
+          {stages.map(({ name }, index) => (
+            <span
+              key={name}
+              className={clsx('h-1 w-7 rounded-full', index === stage ? 'bg-beacon' : 'bg-line-1')}
+            />
+          ))}
+        </div>
         <div className="ml-auto flex pb-1">
           <IconButton label={copy.landing.previous} onClick={() => step(-1)}>
-            <ChevronLeft size={18} aria-hidden="true" />
+            <BackIcon />
           </IconButton>
           <IconButton
             label={paused ? copy.landing.play : copy.landing.pause}
             onClick={() => setPaused(!paused)}
           >
-            {paused ? <Play size={16} aria-hidden="true" /> : <Pause size={16} aria-hidden="true" />}
+            {paused ? <PlayIcon /> : <PauseIcon />}
           </IconButton>
           <IconButton label={copy.landing.next} onClick={() => step(1)}>
-            <ChevronRight size={18} aria-hidden="true" />
+            <OnIcon />
           </IconButton>
         </div>
       </div>

@@ -28,7 +28,7 @@ export function CheapestTicket() {
           {best ? copy.landing.offers(offers.length, countProviders(offers)) : null}
         </span>
       </div>
-      <div className="min-h-[286px] p-5">
+      <div className="min-h-[300px] p-5">
         {best ? <Ticket offer={best} /> : unknown ? <p>{copy.landing.noPreview}</p> : <Waiting />}
       </div>
     </aside>
@@ -44,16 +44,16 @@ function Ticket({ offer }: { offer: Offer }) {
         <h2 className="truncate font-semibold text-card">{gpuName(offer.gpuType)}</h2>
         <Berths count={offer.gpuCount} label={copy.pods.gpus(offer.gpuCount)} />
       </div>
-      <p className="mt-4 text-control text-low">
-        {copy.landing.startingAt} <span>{copy.landing.withPro}</span>
-      </p>
-      <p className="price flex h-11 items-baseline gap-2">
+      <p className="mt-3 text-control text-low">{copy.landing.startingAt}</p>
+      <p className="price mt-1 flex h-11 flex-wrap items-baseline gap-x-2">
         <span className="font-semibold text-display text-hi">
           {formatRate(pricePerGpu(offer) * proFactor)}
         </span>
-        <span className="text-low">{copy.landing.perGpu}</span>
+        <span className="text-low">
+          {copy.landing.perGpu} {copy.landing.withPro}
+        </span>
       </p>
-      <div className="mt-5 grid grid-cols-1 gap-2.5">
+      <div className="mt-5 grid grid-cols-1 gap-3">
         <SpecBar label={bars.vramPerGpu} value={perGpu} max={specMaxima.vramPerGpu} text={`${perGpu} GB`} />
         <SpecBar
           label={bars.vram}

@@ -1,9 +1,9 @@
 import { clsx } from 'clsx'
-import { HardDrive, Server } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { copy } from '@/copy/en'
 import { Dot, type Tone } from '@/ui/badge'
 import { Berths } from '@/ui/berths'
+import { PodIcon, VolumeIcon } from './icons'
 
 interface Scene {
   /** The pod is there. */
@@ -35,7 +35,7 @@ export function StagePicture({ stage }: { stage: number }) {
   return (
     <div className="flex flex-col justify-center gap-6 border-line-1 border-t bg-ink-0 p-6 lg:border-t-0 lg:border-l lg:p-8">
       <div className="grid grid-cols-[minmax(0,1fr)_minmax(32px,0.7fr)_minmax(0,1fr)] items-center">
-        <Berth name={copy.landing.pod} solid={scene.moored} icon={<Server size={18} aria-hidden="true" />}>
+        <Berth name={copy.landing.pod} solid={scene.moored} icon={<PodIcon />}>
           <Berths count={scene.moored ? 2 : 0} label={copy.pods.gpus(scene.moored ? 2 : 0)} />
         </Berth>
         <svg
@@ -52,7 +52,7 @@ export function StagePicture({ stage }: { stage: number }) {
             className={cables[scene.cable]}
           />
         </svg>
-        <Berth name={copy.landing.volumeState} solid icon={<HardDrive size={18} aria-hidden="true" />}>
+        <Berth name={copy.landing.volumeState} solid icon={<VolumeIcon />}>
           <ul className="flex flex-wrap gap-x-3 text-meta">
             {words.states.map((state) => (
               <li key={state} className="flex h-3.5 items-center gap-1.5 text-mid">

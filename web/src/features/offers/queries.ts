@@ -1,13 +1,12 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
-import { api, body } from '@/api/client'
+import { call } from '@/api/client'
 import { useSession, useTeam } from '@/features/session/queries'
 
 /** What can be rented now: with a team at that team's prices, without one (visitors) at list prices. */
 export const resourcesQuery = (teamId: string | null) =>
   queryOptions({
     queryKey: ['resources', teamId],
-    queryFn: async () =>
-      body((await api()).GET('/resources', teamId ? { params: { query: { team_id: teamId } } } : {})),
+    queryFn: async () => call('get', '/resources', { query: teamId ? { team_id: teamId } : {} }),
     staleTime: 5 * 60_000,
   })
 

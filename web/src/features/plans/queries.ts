@@ -1,11 +1,11 @@
 import { useMutation } from '@tanstack/react-query'
-import { api, body } from '@/api/client'
+import { call } from '@/api/client'
 
 /** Starts the subscription of a new team and leaves for the payment page. */
 export function useTeamCheckout() {
   return useMutation({
     mutationFn: async (team: { name: string; description: string; member_count: number }) =>
-      body((await api()).POST('/teams/checkout', { body: team, credentials: 'include' })),
+      call('post', '/teams/checkout', { body: team }, { credentials: 'include' }),
     onSuccess: ({ checkout_url }) => location.assign(checkout_url),
   })
 }

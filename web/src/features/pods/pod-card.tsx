@@ -53,7 +53,7 @@ export function PodCard({ pod }: { pod: Pod }) {
           <span className="font-normal text-control text-low">{copy.pods.perHour}</span>
         </p>
       </div>
-      <div className="mt-auto grid grid-cols-1 gap-3 border-line-1 border-t px-5 py-4">
+      <div className="flex flex-1 flex-col gap-3 border-line-1 border-t px-5 py-4">
         <PodAccess pod={pod} />
         <Progress pod={pod} />
         {pod.status_detail ? <p className="wrap-anywhere text-control">{pod.status_detail}</p> : null}
@@ -108,7 +108,7 @@ function Footer({ pod }: { pod: Pod }) {
   const volume = volumes?.find((each) => each.id === pod.volume_id)
   const place = [pod.provider, pod.country].filter(Boolean).join(', ')
   return (
-    <div className="flex items-end gap-3">
+    <div className="mt-auto flex items-end gap-3">
       <ul className="grid min-w-0 flex-1 grid-cols-1 gap-1 text-low text-meta">
         <li className="flex min-w-0 items-center gap-1.5">
           <HardDrive size={13} aria-hidden="true" className="shrink-0" />

@@ -1,5 +1,5 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { api, body, done } from '@/api/client'
+import { call } from '@/api/client'
 import { detailOf } from '@/api/error'
 import { settled } from '@/api/optimistic'
 import type { CreatePod, Pod } from '@/api/types'
@@ -18,7 +18,7 @@ export const podsQuery = (teamId: string) =>
   queryOptions({
     queryKey: podsKey(teamId),
     queryFn: async ({ client }) => {
-      const fresh = await body((await api()).GET('/pods', { params: { query: { team_id: teamId } } }))
+      const fresh = await call('get', '/pods', { query: { team_id: teamId } })
       return withTemps(client.getQueryData<Pod[]>(podsKey(teamId)), fresh)
     },
     select: (pods) => newestFirst(pods),
@@ -46,7 +46,7 @@ export function useCreatePod(teamId: string) {
       ...(old ?? []).filter((other) => other.id !== tempId && other.id !== pod?.id),
     ])
   return useMutation({
-    mutationFn: async (order: CreatePod) => body((await api()).POST('/pods', { body: order })),
+    mutationFn: async (order: CreatePod) => call('post', '/pods', { body: order }),
     onMutate: (order) => {
       temps += 1
       const temp = tempPod(order, temps, session.status === 'in' ? session.userId : '', new Date())
@@ -78,7 +78,7 @@ export function useDeletePod(teamId: string) {
   return useMutation({
     mutationKey,
     mutationFn: async ({ id }: Pod) =>
-      done((await api()).DELETE('/pods/{id}', { params: { path: { id }, query: { team_id: teamId } } })),
+      call('delete', '/pods/{id}', { path: { id }, query: { team_id: teamId } }),
     onMutate: async (pod) => {
       await client.cancelQueries({ queryKey })
       put(pod.id, 'deleting')

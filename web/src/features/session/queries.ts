@@ -1,6 +1,6 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { createContext, useContext, useSyncExternalStore } from 'react'
-import { api, body } from '@/api/client'
+import { call } from '@/api/client'
 import type { SessionState } from '@/api/session'
 import type { Team, UserInfo } from '@/api/types'
 import { copy } from '@/copy/en'
@@ -15,7 +15,7 @@ const teamCookieDays = 30
 export const userInfoQuery = (userId: string) =>
   queryOptions({
     queryKey: ['user-info', userId],
-    queryFn: async () => body((await api()).GET('/user/info')),
+    queryFn: async () => call('get', '/user/info', {}),
     staleTime: 5 * 60_000,
     // Nothing else can load before this has: it keeps trying by itself.
     refetchInterval: (query) => (query.state.status === 'error' ? 5000 : false),

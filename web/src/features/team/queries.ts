@@ -1,5 +1,5 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { api, body, done } from '@/api/client'
+import { call } from '@/api/client'
 import { detailOf } from '@/api/error'
 import { removal } from '@/api/optimistic'
 import type { Invitation, Member } from '@/api/types'
@@ -11,7 +11,7 @@ import { alertToast, toast } from '@/ui/toast'
 export const membersQuery = (teamId: string) =>
   queryOptions({
     queryKey: ['members', teamId],
-    queryFn: async () => body((await api()).GET('/teams/{id}/members', { params: { path: { id: teamId } } })),
+    queryFn: async () => call('get', '/teams/{id}/members', { path: { id: teamId } }),
     staleTime: 60_000,
   })
 
@@ -19,8 +19,7 @@ export const membersQuery = (teamId: string) =>
 export const invitationsQuery = (teamId: string) =>
   queryOptions({
     queryKey: ['invitations', teamId],
-    queryFn: async () =>
-      body((await api()).GET('/teams/{id}/pending-invitations', { params: { path: { id: teamId } } })),
+    queryFn: async () => call('get', '/teams/{id}/pending-invitations', { path: { id: teamId } }),
     staleTime: 60_000,
   })
 
@@ -42,11 +41,9 @@ export function useRemoveMember(teamId: string) {
   const { queryKey } = membersQuery(teamId)
   return useMutation({
     mutationFn: async ({ member }: { member: Member; own: boolean }) =>
-      done(
-        (await api()).DELETE('/teams/{id}/members/{userId}', {
-          params: { path: { id: teamId, userId: member.user_id } },
-        }),
-      ),
+      call('delete', '/teams/{id}/members/{userId}', {
+        path: { id: teamId, userId: member.user_id },
+      }),
     onSuccess: (_done, { member, own }) => {
       if (own) leaveTeam()
       else client.setQueryData(queryKey, (old) => old?.filter((other) => other.id !== member.id))
@@ -63,11 +60,9 @@ export function useCancelInvitation(teamId: string) {
       client,
       invitationsQuery(teamId).queryKey,
       async (invitation: Invitation) =>
-        done(
-          (await api()).DELETE('/teams/{id}/pending-invitations/{invitationId}', {
-            params: { path: { id: teamId, invitationId: invitation.id } },
-          }),
-        ),
+        call('delete', '/teams/{id}/pending-invitations/{invitationId}', {
+          path: { id: teamId, invitationId: invitation.id },
+        }),
       (error) => alertToast(detailOf(error, copy.teams.cancelFailed)),
     ),
   )
@@ -78,7 +73,7 @@ export function useInvite(teamId: string) {
   const client = useQueryClient()
   return useMutation({
     mutationFn: async (email: string) =>
-      body((await api()).POST('/teams/{id}/invite', { params: { path: { id: teamId } }, body: { email } })),
+      call('post', '/teams/{id}/invite', { path: { id: teamId }, body: { email } }),
     onSuccess: ({ status }) => {
       const accepted = status === 'accepted'
       toast(accepted ? copy.teams.inviteAdded : copy.teams.invitePending)
@@ -92,8 +87,7 @@ export function useInvite(teamId: string) {
 /** Deletes a team and goes home, to the personal one. */
 export function useDeleteTeam() {
   return useMutation({
-    mutationFn: async (teamId: string) =>
-      done((await api()).DELETE('/teams/{id}', { params: { path: { id: teamId } } })),
+    mutationFn: async (teamId: string) => call('delete', '/teams/{id}', { path: { id: teamId } }),
     onSuccess: leaveTeam,
     onError: (error) => alertToast(detailOf(error, copy.teams.deleteFailed)),
   })

@@ -1,5 +1,5 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { api, body, done } from '@/api/client'
+import { call } from '@/api/client'
 import { detailOf } from '@/api/error'
 import { removal } from '@/api/optimistic'
 import type { Volume } from '@/api/types'
@@ -15,7 +15,7 @@ const freshFor = 5 * 60_000
 export const volumesQuery = (teamId: string) =>
   queryOptions({
     queryKey: ['volumes', teamId],
-    queryFn: async () => body((await api()).GET('/volumes', { params: { query: { team_id: teamId } } })),
+    queryFn: async () => call('get', '/volumes', { query: { team_id: teamId } }),
     select: listed,
     staleTime: freshFor,
   })
@@ -31,8 +31,7 @@ export function useCreateVolume(teamId: string) {
   const client = useQueryClient()
   const { queryKey } = volumesQuery(teamId)
   return useMutation({
-    mutationFn: async (name: string) =>
-      body((await api()).POST('/volumes', { body: { name, team_id: teamId } })),
+    mutationFn: async (name: string) => call('post', '/volumes', { body: { name, team_id: teamId } }),
     onMutate: () =>
       openModal({ type: 'loading', title: copy.storage.creating, message: copy.storage.creatingText }),
     onSuccess: (volume) => {
@@ -59,8 +58,7 @@ export function useDeleteVolume(teamId: string) {
     removal(
       client,
       volumesQuery(teamId).queryKey,
-      async ({ id }: Volume) =>
-        done((await api()).DELETE('/volumes/{id}', { params: { path: { id }, query: { team_id: teamId } } })),
+      async ({ id }: Volume) => call('delete', '/volumes/{id}', { path: { id }, query: { team_id: teamId } }),
       (error) => {
         const detail = detailOf(error, '')
         alertToast(detail ? copy.storage.deleteError(detail) : copy.storage.deleteFailed)

@@ -1,6 +1,6 @@
 import { queryOptions, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
-import { api, body } from '@/api/client'
+import { call } from '@/api/client'
 import type { Balance } from '@/api/types'
 import { useTeam } from '@/features/session/queries'
 import { asRecord, readStored, writeStored } from '@/lib/storage'
@@ -14,11 +14,9 @@ export const balanceQuery = (teamId: string) =>
   queryOptions({
     queryKey: ['wallet-balance', teamId],
     queryFn: async () =>
-      body(
-        (await api()).GET('/wallet/balance', {
-          params: { query: { team_id: teamId, include_estimates: true } },
-        }),
-      ),
+      call('get', '/wallet/balance', {
+        query: { team_id: teamId, include_estimates: true },
+      }),
     staleTime: freshFor,
     refetchInterval: refreshEvery,
     refetchOnWindowFocus: true,
@@ -32,11 +30,9 @@ export const transactionsQuery = (teamId: string) =>
   queryOptions({
     queryKey: ['wallet-transactions', teamId],
     queryFn: async () =>
-      body(
-        (await api()).GET('/wallet/transactions', {
-          params: { query: { team_id: teamId, limit: transactionLimit } },
-        }),
-      ),
+      call('get', '/wallet/transactions', {
+        query: { team_id: teamId, limit: transactionLimit },
+      }),
     staleTime: freshFor,
   })
 

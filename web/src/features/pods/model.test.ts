@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'vitest'
+import type { CreatePod, Pod } from '@/api/types'
+import {
+  becameReady,
+  countAndType,
+  deleteBlock,
+  shouldPoll,
+  sshCommand,
+  tempPod,
+  uptimeOf,
+  withTemps,
+} from './model'
+
+const order: CreatePod = {
+  volume_id: 'v',
+  ssh_key_id: 'k',
+  team_id: 't',
+  cloud_id: 'c',
+  gpu_type: 'A100_80GB',
+  socket: 'SXM4',
+  country: 'US',
+  gpu_count: 2,
+  gpu_memory: 160,
+  vcpu: 28,
+  memory: 240,
+  price: 2.64,
+  currency: 'USD',
+  default_disk_size: 640,
+  disk_price: null,
+  security: 'secure',
+  provider: 'p',
+  is_spot: false,
+  data_center_id: null,
+  image: 'i',
+}
+const born = '2026-01-01T00:00:00.000Z'
+const pod = (over: Partial<Pod> = {}): Pod => ({
+  ...tempPod(order, 1, 'u', new Date(born)),
+  id: 'real',
+  ...over,
+})
+
+describe('the SSH command', () => {
+  const ready = { id: '9f3c1a77-aaaa-4bbb-8ccc-0123456789ab', ssh_port: 30412, ssh_host: 'pods.example' }
+  test('names the port and the first segment of the id', () => {
+    expect(sshCommand(ready, 'other')).toBe('ssh -p 30412 root@9f3c1a77.pods.example')
+  })
+  test('falls back on the configured host and never doubles the segment', () => {
+    expect(sshCommand({ ...ready, ssh_host: '' }, 'localhost')).toBe('ssh -p 30412 root@9f3c1a77.localhost')
+    expect(sshCommand({ ...ready, ssh_host: '9f3c1a77.x.test' }, '')).toBe(
+      'ssh -p 30412 root@9f3c1a77.x.test',
+    )
+  })
+  test('is not there before the port is', () => {
+    expect(sshCommand({ ...ready, ssh_port: null }, 'other')).toBeNull()
+  })
+})
+
+test('the list is polled while a pod is on its way, not for ready and deleted ones', () => {
+  expect(shouldPoll([{ status: 'ready' }, { status: 'deleted' }])).toBe(false)
+  expect(shouldPoll([{ status: 'ready' }, { status: 'switching_off' }])).toBe(true)
+  expect(shouldPoll(undefined)).toBe(false)
+})
+
+test.each([
+  ['real', 'ready', null],
+  ['real', 'pending', null],
+  ['real', 'deleting', 'deleting'],
+  ['real', 'deleted', 'deleted'],
+  ['real', 'switching_off', 'switching_off'],
+  ['temp-1', 'pending', 'temp'],
+] as const)('deleting %s while %s is blocked by %s', (id, status, block) => {
+  expect(deleteBlock({ id, status })).toBe(block)
+})
+
+test('a refresh keeps the pods whose order is under way', () => {
+  const temp = pod({ id: 'temp-7', created_at: '2026-01-02T00:00:00Z' })
+  const old = pod({ id: 'a' })
+  expect(withTemps([temp, pod({ id: 'gone' })], [old]).map(({ id }) => id)).toEqual(['temp-7', 'a'])
+})
+
+test('only a pod that was coming becomes ready', () => {
+  const before = [pod({ id: 'a', status: 'mounting' }), pod({ id: 'b', status: 'ready' })]
+  const after = [
+    pod({ id: 'a', status: 'ready' }),
+    pod({ id: 'b', status: 'ready' }),
+    pod({ id: 'c', status: 'ready' }),
+  ]
+  expect(becameReady(before, after).map(({ id }) => id)).toEqual(['a'])
+})
+
+test('the uptime of an ended pod stands still', () => {
+  const now = Date.parse(born) + 90_000
+  expect(uptimeOf(pod(), now)).toBe(90_000)
+  expect(uptimeOf(pod({ ended_at: '2026-01-01T00:00:30Z' }), now)).toBe(30_000)
+})
+
+test('messages name a configuration as count and type', () => {
+  expect(countAndType(pod())).toBe('2xA100_80GB')
+})
