@@ -26,7 +26,7 @@ func TestEventsSurviveKills(t *testing.T) {
 		d := newDesk(t)
 		event := paid(d.order("12.34"), "pi_1")
 		body := event.body(t)
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestReceivingProcess$") //nolint:gosec // this very program
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestReceivingProcess$")
 		cmd.Env = append(os.Environ(), "PAYMENT_TEST_DATABASE="+d.pool.Config().ConnString(), "PAYMENT_TEST_POINT="+point,
 			"PAYMENT_TEST_BODY="+base64.StdEncoding.EncodeToString(body), "PAYMENT_TEST_SIGNATURE="+sign(body, secret, d.clock.Wall()))
 		out, err := cmd.CombinedOutput()

@@ -13,7 +13,7 @@ import (
 // what it spends and how long that lasts. It reads one statement and locks
 // nothing.
 func (s *Service) Balance(ctx context.Context, scope team.Scope, now time.Time) (Balance, error) {
-	b, err := readBook(ctx, s.pool, scope.TeamID())
+	b, err := readBook(ctx, s.Pool, scope.TeamID())
 	if err != nil {
 		return Balance{}, err
 	}

@@ -54,7 +54,7 @@ func printPairs(title string, pairs []pair, ratio func(pair) (wall, cpu float64)
 	}
 	slices.Sort(walls)
 	slices.Sort(cpus)
-	load, _ := os.ReadFile("/proc/loadavg") //nolint:errcheck // only shown
+	load, _ := os.ReadFile("/proc/loadavg")
 	fmt.Printf("\n### %s\n\n| pair | ours s | theirs s | ours CPU s | theirs CPU s | ratio | CPU ratio |\n|---|---|---|---|---|---|---|\n", title)
 	for i, p := range pairs {
 		wall, cpu := ratio(p)
@@ -138,8 +138,8 @@ func cpuSeconds(pid int) float64 {
 	}
 	_, after, _ := strings.Cut(string(stat), ") ")
 	fields := strings.Fields(after)
-	user, _ := strconv.Atoi(fields[11])   //nolint:errcheck // the kernel's own format
-	system, _ := strconv.Atoi(fields[12]) //nolint:errcheck // the kernel's own format
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
 	return float64(user+system) / 100
 }
 
@@ -163,7 +163,7 @@ func BenchmarkTransfer(b *testing.B) {
 	}
 	seconds := benchSize("HOMEPORT_BENCH_SECONDS", 1)
 	run := func(args ...string) string {
-		cmd := exec.CommandContext(b.Context(), pgbench, append(args, databaseOf(b, address))...) //nolint:gosec // the installed one
+		cmd := exec.CommandContext(b.Context(), pgbench, append(args, databaseOf(b, address))...)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			b.Fatalf("pgbench: %v: %s", err, out)
@@ -261,7 +261,7 @@ func findPgbench() (string, bool) {
 	if path, err := exec.LookPath("pgbench"); err == nil {
 		return path, true
 	}
-	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/pgbench") //nolint:errcheck // the pattern is well formed
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/pgbench")
 	if len(found) == 0 {
 		return "", false
 	}

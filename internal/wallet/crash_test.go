@@ -33,7 +33,7 @@ func TestSettlementSurvivesKills(t *testing.T) {
 	h.clock.Advance(4 * 24 * time.Hour)
 	want := h.balance(scope).Balance
 	for _, point := range []string{"wallet.settle.inserted", "wallet.settle.committed:2", "wallet.settle.inserted:2"} {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSettlingProcess$") //nolint:gosec // this very program
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSettlingProcess$")
 		cmd.Env = append(os.Environ(), "WALLET_TEST_DATABASE="+address, "WALLET_TEST_POINT="+point)
 		out, err := cmd.CombinedOutput()
 		var exit *exec.ExitError

@@ -19,7 +19,7 @@ order by coalesce(switch_off_us, exhausts_us), team_id limit $2`
 // DueExhausted lists the teams whose pods have to be switched off by now, in
 // the order in which their money ran out. It locks nothing.
 func (s *Service) DueExhausted(ctx context.Context, now time.Time, limit int) ([]uuid.UUID, error) {
-	rows, err := s.pool.Query(ctx, sqlListExhausted, now.UnixMicro(), limit)
+	rows, err := s.Pool.Query(ctx, sqlListExhausted, now.UnixMicro(), limit)
 	if err != nil {
 		return nil, fmt.Errorf("list exhausted wallets: %w", err)
 	}

@@ -69,7 +69,7 @@ func BenchmarkRead(b *testing.B) {
 			b.Fatalf("%d rows: %v", len(rows), err)
 		}
 	})
-	load, _ := os.ReadFile("/proc/loadavg") //nolint:errcheck // only shown
+	load, _ := os.ReadFile("/proc/loadavg")
 	fmt.Printf("\n### Reads in a ledger of %d rows\n\n| what | p50 | p99 | beside the balance row |\n|---|---|---|---|\n", n)
 	fmt.Printf("| balance row | %v | %v | 1 |\n", rowP50, rowP99)
 	fmt.Printf("| live balance, 4 meters (bar p50 <= 5) | %v | %v | %.2f |\n", liveP50, liveP99, float64(liveP50)/float64(rowP50))

@@ -47,7 +47,7 @@ func (s *Service) limit(b *book, plan team.Plan) money.USD {
 	if plan == team.Free {
 		plan = team.Hobby
 	}
-	limit := s.limits[plan]
+	limit := s.Limits[plan]
 	if own := b.wallet.MonthLimit; own != nil && (limit == 0 || *own < limit) {
 		return *own
 	}

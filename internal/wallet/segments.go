@@ -22,7 +22,7 @@ order by started_us`
 // Segments lists what a resource of the scope's team cost per hour, and from
 // when to when, the oldest first.
 func (s *Service) Segments(ctx context.Context, scope team.Scope, resourceID uuid.UUID) ([]Segment, error) {
-	rows, err := s.pool.Query(ctx, sqlListSegments, scope.TeamID(), resourceID)
+	rows, err := s.Pool.Query(ctx, sqlListSegments, scope.TeamID(), resourceID)
 	if err != nil {
 		return nil, fmt.Errorf("list segments of %s: %w", resourceID, err)
 	}

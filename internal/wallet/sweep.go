@@ -3,6 +3,7 @@ package wallet
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
@@ -28,7 +29,7 @@ func (s *Service) SettleDue(ctx context.Context, now time.Time) (int, error) {
 	settled, last := 0, int64(0)
 	for {
 		var due *int64
-		if err := s.pool.QueryRow(ctx, sqlFindDueDay, last, now.UnixMicro()).Scan(&due); err != nil {
+		if err := s.Pool.QueryRow(ctx, sqlFindDueDay, last, now.UnixMicro()).Scan(&due); err != nil {
 			return settled, fmt.Errorf("find the next day to settle: %w", err)
 		}
 		if due == nil {
@@ -39,6 +40,7 @@ func (s *Service) SettleDue(ctx context.Context, now time.Time) (int, error) {
 		if err != nil {
 			return settled, err
 		}
+		s.Logger.InfoContext(ctx, "a day was settled", slog.Time("ended", clock.FromMicros(*due)), slog.Int("wallets", n))
 		last = *due
 	}
 }
@@ -117,7 +119,7 @@ where w.team_id = p.team_id`
 // segments as they were before a writer it just missed.
 func (s *Service) settleBatch(ctx context.Context, end int64, size int) (int, error) {
 	settled := 0
-	err := pg.InTx(ctx, s.pool, func(tx pgx.Tx) error {
+	err := pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, sqlLockDue, end, size)
 		if err != nil {
 			return fmt.Errorf("lock wallets to settle: %w", err)

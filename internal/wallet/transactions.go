@@ -76,7 +76,7 @@ func (s *Service) Transactions(ctx context.Context, scope team.Scope, now time.T
 	limit = min(max(limit, 1), MaxTransactions)
 	var h history
 	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	err = pgx.BeginTxFunc(ctx, s.pool, snapshot, func(tx pgx.Tx) error {
+	err = pgx.BeginTxFunc(ctx, s.Pool, snapshot, func(tx pgx.Tx) error {
 		h, err = readHistory(ctx, tx, scope.TeamID(), now, at, limit)
 		return err
 	})

@@ -61,7 +61,7 @@ order by 1`
 func (s *Service) Verify(ctx context.Context) ([]string, error) {
 	var problems []string
 	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	err := pgx.BeginTxFunc(ctx, s.pool, snapshot, func(tx pgx.Tx) error {
+	err := pgx.BeginTxFunc(ctx, s.Pool, snapshot, func(tx pgx.Tx) error {
 		for _, sql := range []string{sqlVerifyWallets, sqlVerifyAccounts, sqlVerifySegments} {
 			rows, err := tx.Query(ctx, sql)
 			if err != nil {

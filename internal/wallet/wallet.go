@@ -46,19 +46,14 @@ type Deps struct {
 
 // A Service moves and shows the teams' money. It is safe for concurrent use,
 // also by several processes.
-type Service struct {
-	pool   *pgxpool.Pool
-	clock  *clock.Clock
-	logger *slog.Logger
-	limits map[team.Plan]money.USD
-}
+type Service struct{ Deps }
 
 // New returns the wallet service.
 func New(d Deps) *Service {
 	if d.Limits == nil {
 		d.Limits = map[team.Plan]money.USD{team.Pro: 10_000 * money.Dollar, team.Hobby: 1_000 * money.Dollar}
 	}
-	return &Service{pool: d.Pool, clock: d.Clock, logger: d.Logger, limits: d.Limits}
+	return &Service{Deps: d}
 }
 
 // A Start opens a segment.

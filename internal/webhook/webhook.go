@@ -62,7 +62,7 @@ func receive(w http.ResponseWriter, req *http.Request, payments *payment.Service
 // refuse writes a fault as RFC 9457 JSON. It is not the API's, whose callers
 // are users: a processor only reads the status.
 func refuse(w http.ResponseWriter, f *fault.Error) {
-	status := http.StatusInternalServerError
+	var status int
 	switch f.Kind {
 	case fault.Malformed:
 		status = http.StatusBadRequest
@@ -73,6 +73,8 @@ func refuse(w http.ResponseWriter, f *fault.Error) {
 		w.Header().Set("Allow", http.MethodPost)
 	case fault.Unavailable:
 		status = http.StatusServiceUnavailable
+	default:
+		status = http.StatusInternalServerError
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	answer(w, status, map[string]any{
@@ -85,5 +87,5 @@ func answer(w http.ResponseWriter, status int, body any) {
 		w.Header().Set("Content-Type", "application/json")
 	}
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) //nolint:errcheck // the client went away
+	_ = json.NewEncoder(w).Encode(body)
 }

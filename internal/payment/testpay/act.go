@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stripe/stripe-go/v85"
@@ -71,6 +72,7 @@ func (p *Processor) Act(ctx context.Context, sessionID string, outcome Outcome) 
 	}
 	if paid {
 		fail.Point("testpay.paid.committed")
+		p.Logger.InfoContext(ctx, "a test checkout was paid", slog.String("session", sessionID))
 	}
 	return next, nil
 }

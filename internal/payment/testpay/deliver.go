@@ -112,7 +112,7 @@ func (p *Processor) post(ctx context.Context, e outgoing) error {
 	if err != nil {
 		return fmt.Errorf("deliver test event %s: %w", e.ID, err)
 	}
-	defer res.Body.Close() //nolint:errcheck // it was read
+	defer res.Body.Close()
 	if _, err := io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)); err != nil {
 		return fmt.Errorf("deliver test event %s: %w", e.ID, err)
 	}
