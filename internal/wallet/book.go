@@ -230,7 +230,9 @@ func (b *book) start(s Start) error {
 		return fmt.Errorf("start metering %s at %s/h: it is metered at %s/h already", s.ResourceID, s.Rate.Decimal(), open.Rate.Decimal())
 	}
 	if b.wallet.DueUS == nil {
-		b.wallet.SettledUS = at // nothing ran before: there is nothing to settle
+		// Nothing ran before, so there is nothing to settle. The watermark stays
+		// behind, for a start that was earlier but comes later.
+		b.wallet.SettledUS = max(b.wallet.SettledUS, dayStart(at-money.MicrosPerHour))
 	}
 	b.segments = append(b.segments, segmentRow{
 		ID: id.New(), TeamID: b.wallet.TeamID, ResourceID: s.ResourceID, Kind: s.Kind,

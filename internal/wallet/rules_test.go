@@ -306,6 +306,26 @@ func TestWhatTheLastTickCostsTooMuchIsTheHouses(t *testing.T) {
 	}
 }
 
+func TestStartsMayComeOutOfOrder(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	scope := h.scope()
+	h.credit(scope.TeamID(), 100*money.Dollar)
+	h.clock.Advance(9 * 24 * time.Hour)
+	for _, early := range []time.Duration{0, 5 * time.Millisecond, 2 * time.Millisecond} {
+		start := wallet.Start{
+			TeamID: scope.TeamID(), ResourceID: id.New(), Kind: wallet.PodRuntime, Rate: perHour, At: h.clock.Now().Add(-early),
+		}
+		h.do(func(ctx context.Context, tx pgx.Tx) error { return h.w.StartTx(ctx, tx, start) })
+	}
+	h.clock.Advance(time.Hour)
+	h.wantBalance(scope, 97*money.Dollar-1) // 7 ms at a dollar an hour
+	h.clock.Advance(24 * time.Hour)
+	h.settle()
+	h.wantBalance(scope, 25*money.Dollar-1)
+	h.verify()
+}
+
 func TestManyRatesOfADayStayCheapToRead(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

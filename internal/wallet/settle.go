@@ -27,23 +27,17 @@ func monthStart(us int64) int64 {
 }
 
 // settle posts all usage up to an instant, in windows that never cross a UTC
-// midnight, and moves the watermark there. An instant at or before the
-// watermark is a no-op: time never runs backwards for money.
+// midnight, and moves the watermark there, or to where nothing runs any more.
+// An instant at or before the watermark is a no-op: time never runs backwards
+// for money.
 func (b *book) settle(to int64) error {
-	if to <= b.wallet.SettledUS {
-		return nil
-	}
-	for b.wallet.SettledUS < to {
-		if b.wallet.DueUS == nil {
-			b.wallet.SettledUS = to // nothing runs: no window to post
-			break
-		}
+	for b.wallet.DueUS != nil && b.wallet.SettledUS < to {
 		if err := b.window(min(to, dayStart(b.wallet.SettledUS)+day)); err != nil {
 			return err
 		}
 		b.trim()
+		b.dirty = true
 	}
-	b.dirty = true
 	return nil
 }
 
