@@ -53,11 +53,11 @@ func (m *Admin) VolumeRepository(ctx context.Context, volumeID uuid.UUID) (Repos
 	if err := m.app.volumes.PublishDue(ctx); err != nil {
 		return Repository{}, err
 	}
-	path, password, snapshot, err := m.app.volumes.Repository(ctx, volumeID)
+	prefix, password, snapshot, err := m.app.volumes.Repository(ctx, volumeID)
 	if err != nil {
 		return Repository{}, err
 	}
-	return Repository{Repository: path, Password: password, Snapshot: snapshot}, nil
+	return Repository{Repository: m.app.blobs(prefix), Password: password, Snapshot: snapshot}, nil
 }
 
 // Migrations lists the schema's migrations and when each was applied.

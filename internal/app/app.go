@@ -77,6 +77,7 @@ type App struct {
 	testpay  *testpay.Processor
 	sandbox  *sandbox.Sandbox
 	objects  http.Handler
+	blobs    func(key string) string // absolute folder of a prefix of the folder store
 	agents   http.Handler
 
 	servers []*http.Server
@@ -240,7 +241,7 @@ func (a *App) greet(ctx context.Context, out io.Writer) {
 	}
 	fmt.Fprintf(out, "  pods           sandboxes on this machine, ssh to NAME.%s\n", c.PodHost)
 	if err := a.sandbox.Supported(ctx); err != nil {
-		fmt.Fprintf(out, "  NOTE           pods cannot run here: %v\n", err)
+		fmt.Fprintf(out, "  NOTE           %s\n", reason(err))
 	}
 	fmt.Fprintf(out, "  state          %s\n", c.StateDir)
 	if c.MetricsAddr != "off" {

@@ -111,6 +111,7 @@ func (a *App) background() []loop {
 		{"payments", time.Minute, a.payments.ReadOpen},
 		{"test payments", time.Second, a.testpay.DeliverDue},
 		{"snapshots", 10 * time.Second, a.volumes.PublishDue},
+		{"staged snapshots", time.Hour, a.volumes.SweepStaging},
 		{"answers", time.Hour, a.forgetAnswers},
 		{"sign-in", 5 * time.Minute, a.auth.Sweep},
 	}

@@ -11,6 +11,7 @@ import (
 	"homeport.dev/homeport/internal/api"
 	"homeport.dev/homeport/internal/apitype"
 	"homeport.dev/homeport/internal/devdoor"
+	"homeport.dev/homeport/internal/fault"
 	"homeport.dev/homeport/internal/gotrue"
 	"homeport.dev/homeport/internal/team"
 	"homeport.dev/homeport/internal/webhook"
@@ -161,7 +162,7 @@ func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 		state["status"], status = "not ready", http.StatusServiceUnavailable
 	}
 	if err := a.sandbox.Supported(ctx); err != nil {
-		state["pods"] = err.Error()
+		state["pods"] = reason(err)
 	}
 	answer(w, status, state)
 }
@@ -171,4 +172,12 @@ func answer(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(v) // the client went away
+}
+
+// reason is what a person is told of an error: a fault's sentence where there is one.
+func reason(err error) string {
+	if f := fault.Of(err); f != nil {
+		return f.Detail
+	}
+	return err.Error()
 }

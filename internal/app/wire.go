@@ -182,6 +182,9 @@ func (a *App) wirePeople() error {
 			Emails: func(ctx context.Context, tx pgx.Tx, ids []uuid.UUID) (map[uuid.UUID]string, error) {
 				return a.auth.EmailsTx(ctx, tx, ids)
 			},
+			OnLeave: func(ctx context.Context, tx pgx.Tx, teamID, userID uuid.UUID, now time.Time) error {
+				return a.keys.LeaveTx(ctx, tx, teamID, userID, now)
+			},
 		},
 	})
 	a.keys = sshkey.New(sshkey.Deps{
@@ -208,7 +211,7 @@ func (a *App) wirePods(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.objects = store.Handler()
+	a.objects, a.blobs = store.Handler(), store.Path
 	agent, err := a.agentBinary()
 	if err != nil {
 		return err
