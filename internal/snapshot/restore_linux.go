@@ -194,7 +194,7 @@ func (r *restorer) fill(ctx context.Context) error {
 	for range flights {
 		fetchers.Go(func() {
 			for p := range todo {
-				if err := r.fetchPack(ctx, p); err != nil {
+				if err := r.fetchPack(ctx, p, largest); err != nil {
 					cancel(err)
 				}
 				arrived <- p
@@ -299,9 +299,11 @@ func (r *restorer) ranges(p *packJob) *packJob {
 	return p
 }
 
-func (r *restorer) fetchPack(ctx context.Context, p *packJob) error {
-	if n := p.bytes(); int64(cap(p.buf)) < n {
-		p.buf = make([]byte, n)
+// fetchPack fills the job's buffer; a new one has room for the largest job, so
+// that it serves all that follow.
+func (r *restorer) fetchPack(ctx context.Context, p *packJob, largest int64) error {
+	if p.buf == nil {
+		p.buf = make([]byte, largest)
 	}
 	room := p.buf[:cap(p.buf)]
 	for i := range p.parts {

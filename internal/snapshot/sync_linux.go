@@ -15,7 +15,7 @@ import (
 // Limits bound one sync. Zero values mean the defaults.
 type Limits struct {
 	Workers      int           // readers and coders; default one per core
-	Uploads      int           // packs on their way at once; default 3
+	Uploads      int           // packs on their way at once; default 4
 	PackSize     int           // bytes after which a data pack is full; default 16 MiB, at most 32 MiB
 	PartialBytes int64         // bytes uploaded after which Run returns a partial change; default 10 GB
 	PartialAfter time.Duration // time after which it does; default 5 minutes
@@ -26,7 +26,7 @@ func (l Limits) withDefaults() Limits {
 		l.Workers = runtime.GOMAXPROCS(0)
 	}
 	if l.Uploads <= 0 {
-		l.Uploads = 3
+		l.Uploads = 4
 	}
 	if l.PackSize <= 0 {
 		l.PackSize = 16 << 20
