@@ -1,10 +1,12 @@
 import type { components } from './schema.gen'
+import type { UpcomingPaths } from './upcoming'
 
 type Schemas = components['schemas']
 
 export type Balance = Schemas['Balance']
-export type CreatePod = Schemas['CreatePod']
-export type Invitation = Schemas['Invitation']
+export type CreatePod = UpcomingPaths['/pods']['post']['requestBody']['content']['application/json']
+/** Somebody invited who has not joined yet. */
+export type Invitation = { id: string; email: string }
 export type Member = Schemas['Member']
 export type Offer = Schemas['Offer']
 export type Pod = Schemas['Pod']
