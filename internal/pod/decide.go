@@ -22,8 +22,27 @@ const (
 // seen is what the reconciler knows beside the rows.
 type seen struct {
 	wall      time.Time
-	nodeAlive bool          // the node that called the provider may still be waiting
-	deaf      time.Duration // how long after wall's past silence does not count
+	nodeAlive bool      // the node that called the provider may still be waiting
+	since     time.Time // this node works without a break since then
+	hears     time.Time // an agent's silence counts from then on
+}
+
+// still is for how long nothing happened since at, as far as this node was
+// there to see it.
+func (s seen) still(at time.Time) time.Duration {
+	if at.Before(s.since) {
+		at = s.since
+	}
+	return s.wall.Sub(at)
+}
+
+// silent is how long an agent was silent while it could have been heard.
+func (s seen) silent(in *Instance) time.Duration {
+	at := *in.AgentSeenWallAt
+	if at.Before(s.hears) {
+		at = s.hears
+	}
+	return s.wall.Sub(at)
 }
 
 // decide is the reconciler's whole judgement: what to do now for a pod with
@@ -42,9 +61,11 @@ func decide(p *Pod, in *Instance, now seen, l Limits) (action, time.Duration) {
 		return decideEnding(p, in, now, l)
 	case p.Status == Ready:
 		return decideSilence(in, now, l, 5*time.Second)
-	case p.Status == Starting && now.wall.Sub(p.StatusWallAt) >= l.StartingFor:
+	case in.State == Gone || in.State == Terminating:
 		return doNextOffer, time.Second
-	case p.Status == Mounting && now.wall.Sub(p.ProgressWallAt) >= l.MountingStall:
+	case p.Status == Starting && now.still(p.StatusWallAt) >= l.StartingFor:
+		return doNextOffer, time.Second
+	case p.Status == Mounting && now.still(p.ProgressWallAt) >= l.MountingStall:
 		return doNextOffer, time.Second
 	case p.Status == Mounting && p.RestoredWallAt != nil:
 		return doProbe, probeEvery(now.wall.Sub(*p.RestoredWallAt))
@@ -62,6 +83,9 @@ func decidePending(p *Pod, in *Instance, now seen, l Limits) (action, time.Durat
 		}
 		return doDoubt, 0
 	}
+	if in != nil && in.State == Running {
+		return doNothing, time.Second // recorded since the pod was read
+	}
 	if now.wall.Sub(p.StatusWallAt) >= l.PendingFor && in != nil {
 		return doFail, 0
 	}
@@ -72,7 +96,7 @@ func decideEnding(p *Pod, in *Instance, now seen, l Limits) (action, time.Durati
 	if p.FinalWallAt != nil || in.State == Gone || in.State == Terminating {
 		return doFinish, time.Second
 	}
-	if now.wall.Sub(p.ProgressWallAt) >= l.FinalStall {
+	if now.still(p.ProgressWallAt) >= l.FinalStall {
 		return doGiveUp, time.Second
 	}
 	return decideSilence(in, now, l, 5*time.Second)
@@ -84,7 +108,7 @@ func decideSilence(in *Instance, now seen, l Limits, every time.Duration) (actio
 	if in.AgentSeenWallAt == nil {
 		return doWatch, every
 	}
-	if silence := now.wall.Sub(*in.AgentSeenWallAt) - now.deaf; silence >= l.Quiet {
+	if now.silent(in) >= l.Quiet {
 		return doFindLost, every
 	}
 	return doNothing, every

@@ -7,18 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"homeport.dev/homeport/internal/pg"
-	"homeport.dev/homeport/internal/provider"
 )
-
-// deafness is how much of a silence does not count because this installation
-// could not have heard: the time since the start, and the first minutes of it.
-func (s *Service) deafness() time.Duration {
-	up := s.Clock.Wall().Sub(s.started)
-	if up < s.Limits.HeartbeatBlind {
-		return 365 * 24 * time.Hour
-	}
-	return 0
-}
 
 // findLost decides whether a silent machine is lost (server rule 14): gone in
 // two reads of the provider, or silent for long with its SSH silent too. One
@@ -36,7 +25,9 @@ func (s *Service) findLost(ctx context.Context, p *Pod, in *Instance) (bool, err
 	lost := false
 	err = s.changeInstance(ctx, in, func(tx pgx.Tx, p *Pod, in *Instance) error {
 		wall := s.Clock.Wall()
-		lost, err = s.noteSilence(ctx, tx, p, in, silence{wall: wall, alive: found && m.State.Alive(), answers: answers, state: m.State})
+		lost, err = s.noteSilence(ctx, tx, p, in, silence{
+			seen: s.seen(wall), alive: found && m.State.Alive(), answers: answers,
+		})
 		return err
 	})
 	if err != nil || !lost {
@@ -47,14 +38,15 @@ func (s *Service) findLost(ctx context.Context, p *Pod, in *Instance) (bool, err
 
 // silence is what was seen of a machine that does not send heartbeats.
 type silence struct {
-	wall    time.Time
+	seen
 	alive   bool // the provider lists it as usable
 	answers bool // our SSH log-in works
-	state   provider.State
 }
 
 func (s *Service) noteSilence(ctx context.Context, tx pgx.Tx, p *Pod, in *Instance, now silence) (bool, error) {
 	switch {
+	case now.silent(in) < s.Limits.Quiet:
+		return false, nil // it spoke meanwhile
 	case !now.alive && in.GoneSeenWallAt == nil:
 		in.GoneSeenWallAt = &now.wall
 	case !now.alive:
@@ -63,17 +55,26 @@ func (s *Service) noteSilence(ctx context.Context, tx pgx.Tx, p *Pod, in *Instan
 		}
 	case now.answers:
 		in.GoneSeenWallAt, in.ProbedWallAt = nil, &now.wall
-		p.StatusDetail = "Agent unreachable. " + lastSynced(p)
+		if p.Status != Ready {
+			break
+		}
+		p.StatusDetail = unreachable(p)
 		if err := savePod(ctx, tx, p); err != nil {
 			return false, err
 		}
 	default:
 		in.GoneSeenWallAt = nil
-		if now.wall.Sub(*in.AgentSeenWallAt) >= s.Limits.QuietLong {
-			return true, nil
-		}
+		return now.silent(in) >= s.Limits.QuietLong, saveInstance(ctx, tx, in)
 	}
 	return false, saveInstance(ctx, tx, in)
+}
+
+// unreachable is what a card says of a pod that works while its agent is silent.
+func unreachable(p *Pod) string {
+	if p.SyncedAt == nil {
+		return "Agent unreachable, not synced yet"
+	}
+	return "Agent unreachable, last synced at " + p.SyncedAt.Format(timeForPeople)
 }
 
 // lose ends a pod whose machine is lost: its meter ends when the machine was
@@ -85,7 +86,7 @@ func (s *Service) lose(ctx context.Context, p *Pod) error {
 			return err
 		}
 		in, err := currentInstance(ctx, tx, p.ID)
-		if err != nil || in == nil {
+		if err != nil || in == nil || s.seen(s.Clock.Wall()).silent(in) < s.Limits.Quiet {
 			return err
 		}
 		detail := "The machine was lost. " + lastSynced(p)

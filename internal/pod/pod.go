@@ -231,6 +231,7 @@ type Service struct {
 	started time.Time // wall time
 	env4    string
 	orders  *waiters
+	ears    ears
 }
 
 // ptr returns a pointer to v, for nullable columns.

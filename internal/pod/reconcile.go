@@ -40,7 +40,7 @@ func (s *Service) step(ctx context.Context, podID uuid.UUID) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	now := seen{wall: s.Clock.Wall(), deaf: s.deafness()}
+	now := s.seen(s.Clock.Wall())
 	if in != nil && in.State == Intent {
 		if now.nodeAlive, err = s.nodeAlive(ctx, s.Pool, in); err != nil {
 			return false, err
@@ -126,7 +126,7 @@ func (s *Service) watch(ctx context.Context, in *Instance) (bool, error) {
 			return nil
 		}
 		if found && m.State.Alive() {
-			in.Host = m.Host
+			in.Host, in.GoneSeenWallAt = m.Host, nil
 			return saveInstance(ctx, tx, in)
 		}
 		// A list may lag behind a machine just made: one read is no proof.
@@ -134,7 +134,7 @@ func (s *Service) watch(ctx context.Context, in *Instance) (bool, error) {
 			in.GoneSeenWallAt = &wall
 			return saveInstance(ctx, tx, in)
 		}
-		next = true
+		next = found || wall.Sub(*in.GoneSeenWallAt) >= s.Limits.GoneTwice
 		return nil
 	})
 	if err != nil || !next {
@@ -152,15 +152,33 @@ func (s *Service) tryNext(ctx context.Context, p *Pod, in *Instance, why string)
 	if in == nil {
 		return s.failSetup(ctx, p, ReasonSetup, why)
 	}
-	return s.changeInstance(ctx, in, func(tx pgx.Tx, p *Pod, in *Instance) error {
-		if !p.Status.SettingUp() || in.State == Gone || in.State == Terminating {
-			return nil
+	err := s.changeInstance(ctx, in, func(tx pgx.Tx, p *Pod, in *Instance) error {
+		latest, err := currentInstance(ctx, tx, p.ID)
+		if err != nil || !p.Status.SettingUp() || p.Status == Pending || latest.ID != in.ID {
+			return err // another node was faster
 		}
-		if err := s.dropTx(ctx, tx, in, why); err != nil {
-			return err
+		if in.State != Gone && in.State != Terminating {
+			if err := s.dropTx(ctx, tx, in, why); err != nil {
+				return err
+			}
 		}
 		return s.backToPendingTx(ctx, tx, p, why)
 	})
+	if err != nil {
+		return err
+	}
+	s.endSoon(ctx, in)
+	return nil
+}
+
+// endSoon asks once for the end of a dropped instance, before anything else is
+// done for its pod; whether or not that works, sweeps see to it.
+func (s *Service) endSoon(ctx context.Context, in *Instance) {
+	once, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if err := s.Terminate(once, in.ID); err != nil {
+		s.Logger.WarnContext(ctx, "instance will be ended later", "instance", in.Name, "err", err)
+	}
 }
 
 // backToPendingTx makes a pod wait for another machine.
@@ -209,11 +227,7 @@ func (s *Service) finish(ctx context.Context, p *Pod, in *Instance) error {
 		if err != nil {
 			return err
 		}
-		once, cancel := context.WithTimeout(ctx, 5*time.Second)
-		defer cancel()
-		if err := s.Terminate(once, in.ID); err != nil {
-			s.Logger.WarnContext(ctx, "instance will be ended later", "instance", in.Name, "err", err)
-		}
+		s.endSoon(ctx, in)
 	}
 	return pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
 		p, err := lockPod(ctx, tx, p.ID)
@@ -240,5 +254,8 @@ func lastSynced(p *Pod) string {
 	if p.SyncedAt == nil {
 		return "The volume is as it was before this pod."
 	}
-	return "The volume is as it was synced at " + p.SyncedAt.Format("2006-01-02 15:04:05") + " UTC."
+	return "The volume is as it was synced at " + p.SyncedAt.Format(timeForPeople) + "."
 }
+
+// timeForPeople writes instants into sentences.
+const timeForPeople = "2006-01-02 15:04:05 UTC"

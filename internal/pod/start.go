@@ -3,6 +3,7 @@ package pod
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"time"
 
@@ -33,6 +34,7 @@ on conflict (port) do nothing`
 // says that this node lives.
 func (s *Service) Prepare(ctx context.Context) error {
 	s.started = s.Clock.Wall()
+	s.ears.open(s.started, s.Limits.HeartbeatBlind)
 	err := pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, sqlDrawInstallation, drawEnv4(), s.started); err != nil {
 			return err
@@ -69,6 +71,7 @@ func (s *Service) Beat(ctx context.Context) error {
 	if _, err := s.Pool.Exec(ctx, sqlBeatNode, s.node, wall); err != nil {
 		return fmt.Errorf("node beat: %w", err)
 	}
+	s.ears.beat(wall)
 	if _, err := s.Pool.Exec(ctx, sqlForgetNodes, wall.Add(-24*time.Hour)); err != nil {
 		return fmt.Errorf("forget nodes: %w", err)
 	}
@@ -85,6 +88,9 @@ func (s *Service) nodeAlive(ctx context.Context, q pg.Querier, in *Instance) (bo
 	}
 	var seen time.Time
 	err := q.QueryRow(ctx, sqlNodeSeen, in.NodeID).Scan(&seen)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil // so long dead that it is forgotten
+	}
 	if err != nil {
 		return false, fmt.Errorf("node of instance %s: %w", in.ID, err)
 	}
