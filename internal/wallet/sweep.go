@@ -57,10 +57,11 @@ func (s *Service) settleDay(ctx context.Context, end int64) (int, error) {
 	}
 }
 
+// sqlLockDue needs no order: it waits for nobody.
 const sqlLockDue = `
 select team_id from wallet
 where due_us = $1 and (exhausts_us is null or exhausts_us > $1)
-order by team_id limit $2
+limit $2
 for update skip locked`
 
 // sqlSettleDay posts a day's usage of many wallets at once. It is book.window
