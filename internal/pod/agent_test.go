@@ -217,4 +217,3 @@ func (a *agent) sync(final bool) error {
 	a.head = &snapshot.Head{Snapshot: snap, Tree: tree, Time: done.Head.Time}
 	return nil
 }
-

@@ -17,8 +17,8 @@ import (
 // errCut is an answer that says nothing: the machine may exist.
 var errCut = errors.New("the connection was cut")
 
-// A fault of the fake cloud is played once.
-type fault struct {
+// A play of the fake cloud says how one launch goes.
+type play struct {
 	err     error         // what Launch answers
 	made    bool          // the machine is made all the same
 	hang    bool          // no answer before the caller gives up
@@ -55,7 +55,7 @@ type cloud struct {
 	offers  []provider.Offer
 	all     map[string]*machine // by name
 	log     []call
-	launch  []fault // the next launches'
+	launch  []play  // the next launches'
 	find    []error // the next finds'; nil answers truly
 	blind   bool    // finds list nothing
 	end     []error // the next terminates'
@@ -122,12 +122,12 @@ func (c *cloud) Launch(ctx context.Context, l provider.Launch) (provider.Machine
 	return m.Machine, f.err
 }
 
-// begin takes the next fault.
-func (c *cloud) begin(provider.Launch) fault {
+// begin takes the next play.
+func (c *cloud) begin(provider.Launch) play {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.launch) == 0 {
-		return fault{}
+		return play{}
 	}
 	f := c.launch[0]
 	c.launch = c.launch[1:]
@@ -172,11 +172,11 @@ func (c *cloud) Terminate(_ context.Context, ref string) error {
 	return err
 }
 
-// script plays faults, one per launch.
-func (c *cloud) script(faults ...fault) {
+// script sets the plays, one per launch.
+func (c *cloud) script(plays ...play) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.launch = append(c.launch, faults...)
+	c.launch = append(c.launch, plays...)
 }
 
 // answers sets what the next finds and terminates say.

@@ -21,6 +21,7 @@ import (
 	"homeport.dev/homeport/internal/pg"
 	"homeport.dev/homeport/internal/team"
 	"homeport.dev/homeport/internal/volume"
+	"homeport.dev/homeport/internal/wallet"
 )
 
 // Create asks for a pod. The offer is a reference; only Max is the caller's
@@ -115,7 +116,13 @@ func (s *Service) checkTx(ctx context.Context, tx pgx.Tx, scope team.Scope, in C
 	if attached != nil && !errors.Is(attached, volume.ErrInUse) {
 		return nil, attached
 	}
-	if err := s.Wallet.RequireTx(ctx, tx, scope.TeamID(), s.needed(quote.Rate), now); err != nil {
+	needed := s.needed(quote.Rate)
+	err = s.Wallet.RequireTx(ctx, tx, scope.TeamID(), needed, now)
+	if errors.Is(err, wallet.ErrInsufficient) && needed > minBalance {
+		cents := (needed + money.Cent - 1) / money.Cent
+		err = wallet.ErrInsufficient.With("Insufficient Funds: this pod needs a balance of at least $%d.%02d.", cents/100, cents%100)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if attached != nil {

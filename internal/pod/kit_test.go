@@ -303,6 +303,7 @@ func (h *harbour) credit(scope team.Scope, amount money.USD) {
 // ask is a right wish for a pod on a new volume.
 func (h *harbour) ask(scope team.Scope) pod.Create {
 	h.t.Helper()
+	h.must(h.offers.Refresh(h.t.Context())) // offers hide by themselves
 	v, err := h.vols.Create(h.t.Context(), scope, "data", idem.Request{})
 	h.must(err)
 	k, err := h.keys.Create(h.t.Context(), scope, "laptop", userKey, idem.Request{})

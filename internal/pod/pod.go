@@ -41,6 +41,8 @@ var (
 	ErrGPULimit = fault.New(fault.TooMany, "gpu_limit", "Your plan's limit of concurrent GPUs is reached.")
 	// ErrSetups occurs when a team ended too many set-ups before they were ready.
 	ErrSetups = fault.New(fault.TooMany, "setup_limit", "Too many pods were deleted today before they were ready. Please try again tomorrow.")
+	// ErrNoPort occurs when every SSH port of the configured range is taken.
+	ErrNoPort = fault.New(fault.Unavailable, "no_ssh_port", "No SSH port is free at the moment. Please try again later.")
 	// ErrAgentToken occurs when an agent's token is not one of an open instance.
 	ErrAgentToken = fault.New(fault.Unauthenticated, "agent_token", "This token is not valid.")
 	// ErrFenced occurs when an agent's attachment is over: its pod has ended or uses another machine.

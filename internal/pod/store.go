@@ -144,7 +144,11 @@ const sqlFreePort = `update ssh_port set pod_id = null, freed_wall_at = $2 where
 // takePort gives the pod the free port that waited longest (server rule 12).
 func takePort(ctx context.Context, tx pgx.Tx, podID uuid.UUID) (int, error) {
 	var port int
-	if err := tx.QueryRow(ctx, sqlTakePort).Scan(&port); err != nil {
+	err := tx.QueryRow(ctx, sqlTakePort).Scan(&port)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, ErrNoPort.Because(err)
+	}
+	if err != nil {
 		return 0, fmt.Errorf("take an SSH port for pod %s: %w", podID, err)
 	}
 	if _, err := tx.Exec(ctx, sqlGivePort, port, podID); err != nil {
