@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"golang.org/x/crypto/poly1305" //nolint:staticcheck // the repository format is built on it
 )
@@ -111,10 +112,11 @@ func (k *Key) seal(dst, plain []byte) []byte {
 	var iv [ivSize]byte
 	rand.Read(iv[:]) // never fails since Go 1.24
 	start := len(dst)
+	dst = slices.Grow(dst, len(plain)+overhead)
 	dst = append(dst, iv[:]...)
-	dst = append(dst, plain...)
+	dst = dst[:start+ivSize+len(plain)]
 	text := dst[start+ivSize:]
-	cipher.NewCTR(k.aes, iv[:]).XORKeyStream(text, text)
+	cipher.NewCTR(k.aes, iv[:]).XORKeyStream(text, plain)
 	var tag [macSize]byte
 	poly1305.Sum(&tag, text, k.onceKey(iv[:]))
 	return append(dst, tag[:]...)
@@ -132,7 +134,7 @@ func (k *Key) open(dst, sealed []byte) ([]byte, error) {
 		return nil, errMAC
 	}
 	start := len(dst)
-	dst = append(dst, text...)
+	dst = slices.Grow(dst, len(text))[:start+len(text)]
 	cipher.NewCTR(k.aes, iv).XORKeyStream(dst[start:], text)
 	return dst, nil
 }
