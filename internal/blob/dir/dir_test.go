@@ -102,3 +102,24 @@ func TestPathIsTheFolderOfAPrefix(t *testing.T) {
 		t.Errorf("Path = %s", s.Path("v/id"))
 	}
 }
+
+func TestHeadTellsTheSize(t *testing.T) {
+	t.Parallel()
+	c := clock.Fixed(time.Now())
+	s, srv := open(t, t.TempDir(), c)
+	if err := s.Put(t.Context(), "v/k", make([]byte, 12345)); err != nil {
+		t.Fatal(err)
+	}
+	g, err := s.Sign(t.Context(), blob.Access{Key: "v/k", Expires: c.Wall().Add(time.Minute)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := srv.Client().Head(srv.URL + g.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != 200 || resp.ContentLength != 12345 {
+		t.Errorf("HEAD: status %d, %d bytes", resp.StatusCode, resp.ContentLength)
+	}
+}
