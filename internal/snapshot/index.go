@@ -53,6 +53,9 @@ func (e *indexed) size() int64 {
 
 const slabSize = 4096
 
+// maxIndexBlobs is how many blobs one index object lists at most.
+const maxIndexBlobs = 40000
+
 // blobTable finds blobs by id: an open-addressed table over slabs without
 // pointers, 48 bytes a blob and 8 for the table.
 type blobTable struct {

@@ -11,10 +11,9 @@ import (
 )
 
 const (
-	treePackSize  = 8 << 20
-	maxIndexBlobs = 40000     // per index object
-	sampleFrom    = 128 << 10 // blobs from this size on are compressed only if a sample shrinks
-	sampleSize    = 32 << 10
+	treePackSize = 8 << 20
+	sampleFrom   = 128 << 10 // blobs from this size on are compressed only if a sample shrinks
+	sampleSize   = 32 << 10
 )
 
 // errTooBig says that a blob would not fit into any object.
