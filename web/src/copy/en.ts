@@ -201,6 +201,7 @@ export const copy = {
     seePro: 'See Pro',
     empty: 'No pods yet',
     emptyHint: 'Pick a GPU and it is ready within minutes.',
+    choose: 'Choose a GPU',
     signInToDelete: 'Sign in to delete pods',
   },
   create: {

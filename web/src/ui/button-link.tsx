@@ -1,19 +1,45 @@
 import { Link, type LinkProps } from '@tanstack/react-router'
 import { clsx } from 'clsx'
-import type { ReactNode } from 'react'
+import type { KeyboardEvent, ReactNode } from 'react'
 import { type ButtonStyles, buttonStyles } from './button'
 
-type ButtonLinkProps = Pick<LinkProps, 'to' | 'search'> &
-  ButtonStyles & { className?: string; icon?: ReactNode; children: ReactNode; onClick?: () => void }
+interface ButtonLinkProps extends Pick<LinkProps, 'to' | 'search'>, ButtonStyles {
+  className?: string
+  icon?: ReactNode
+  children: ReactNode
+  onClick?: () => void
+  /** Announced as a button too, where the page speaks of one. It still is a link to open elsewhere. */
+  button?: boolean
+}
 
 /** A link that looks like a button. */
-export function ButtonLink({ kind, size, wide, className, icon, children, ...rest }: ButtonLinkProps) {
+export function ButtonLink({
+  kind,
+  size,
+  wide,
+  className,
+  icon,
+  children,
+  button,
+  ...rest
+}: ButtonLinkProps) {
   return (
-    <Link className={clsx(buttonStyles({ kind, size, wide }), className)} {...rest}>
+    <Link
+      className={clsx(buttonStyles({ kind, size, wide }), className)}
+      {...(button ? { role: 'button', onKeyDown: pressOnSpace } : {})}
+      {...rest}
+    >
       {icon}
       {children}
     </Link>
   )
+}
+
+/** What announces itself as a button answers to the space bar as well. */
+function pressOnSpace(event: KeyboardEvent<HTMLElement>): void {
+  if (event.key !== ' ') return
+  event.preventDefault()
+  event.currentTarget.click()
 }
 
 /** A link inside a sentence. */

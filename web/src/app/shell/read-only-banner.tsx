@@ -23,7 +23,7 @@ export function ReadOnlyBanner() {
         <span>{copy.shell.readOnly}</span>
       </p>
       {narrow ? (
-        <ButtonLink to="/auth" search={back} kind="primary" className="w-full sm:w-auto">
+        <ButtonLink button to="/auth" search={back} kind="primary" className="w-full sm:w-auto">
           {copy.shell.signInOrCreate}
         </ButtonLink>
       ) : null}

@@ -1,4 +1,5 @@
 import { Navigate, Outlet, useLocation } from '@tanstack/react-router'
+import { lazy, Suspense } from 'react'
 import { copy } from '@/copy/en'
 import { PodChime } from '@/features/pods/pod-chime'
 import { useSession, useTeam } from '@/features/session/queries'
@@ -8,7 +9,10 @@ import { Toasts } from '@/ui/toasts'
 import { ReadOnlyBanner } from './read-only-banner'
 import { Sidebar } from './sidebar'
 import { TopBar } from './top-bar'
+import { usePalette } from './use-palette'
 import { useSecondaryLists } from './use-secondary-lists'
+
+const Palette = lazy(() => import('./palette'))
 
 /** The frame of every page but the landing page. */
 export function Shell() {
@@ -17,6 +21,7 @@ export function Shell() {
   const { pathname } = useLocation()
   const wide = useMedia('(min-width: 1024px)')
   const secondary = useSecondaryLists()
+  const palette = usePalette()
   if (session.status === 'in' && status === 'none' && info && pathname !== '/create-team') {
     return <Navigate to="/create-team" replace />
   }
@@ -44,6 +49,7 @@ export function Shell() {
         </div>
       </main>
       <PodChime enabled={secondary || pathname === '/pods'} />
+      <Suspense>{palette.wanted ? <Palette open={palette.open} onClose={palette.close} /> : null}</Suspense>
       <ModalHost closeLabel={copy.app.close} />
       <Toasts label={copy.app.messages} closeLabel={copy.app.close} />
     </div>

@@ -108,7 +108,7 @@ function Invitation() {
   return (
     <section className="card p-3.5">
       <p className="text-control">{copy.shell.invitation}</p>
-      <ButtonLink to="/auth" search={back} kind="primary" size="small" wide className="mt-3">
+      <ButtonLink button to="/auth" search={back} kind="primary" size="small" wide className="mt-3">
         {copy.shell.signIn}
       </ButtonLink>
     </section>

@@ -43,7 +43,7 @@ export function WalletBox() {
           known={data !== undefined}
         />
       ) : null}
-      <ButtonLink to="/billing" size="small" wide className="mt-3">
+      <ButtonLink button to="/billing" size="small" wide className="mt-3">
         {copy.wallet.addFunds}
       </ButtonLink>
     </section>

@@ -21,7 +21,7 @@ export function PlansPage() {
     <Page title={copy.plans.title} subtitle={copy.plans.note}>
       <div className="grid grid-cols-1 gap-4 lg:grid-cols-[7fr_5fr]">
         <PlanCard name={copy.plans.pro} perks={copy.plans.proPerks} featured>
-          <p className="price flex items-baseline gap-1 text-hi">
+          <p className="price flex h-12 items-baseline gap-1 text-hi">
             <span className="font-semibold text-display">{copy.plans.proPrice}</span>
             <span className="text-low">{copy.plans.perMonth}</span>
           </p>
@@ -31,7 +31,7 @@ export function PlansPage() {
           </Button>
         </PlanCard>
         <PlanCard name={copy.plans.enterprise} perks={copy.plans.enterprisePerks}>
-          <p className="flex min-h-11 items-center font-semibold text-hi text-title">
+          <p className="flex h-12 items-center font-semibold text-hi text-title">
             {copy.plans.enterprisePrice}
           </p>
           <p aria-hidden="true" className="mt-1 text-control">

@@ -6,11 +6,9 @@ import chimeUrl from '@/assets/pod-ready.wav'
 import { copy } from '@/copy/en'
 import { primeChime } from '@/lib/chime'
 import { Switch } from '@/ui/field'
-import { alertToast, toast } from '@/ui/toast'
 import { mutedPods, setChime } from './chime-options'
+import { copyCommand } from './copy-command'
 import { isComing, sshCommand } from './model'
-
-const copiedFor = 2000
 
 /** The way into a ready pod, or when it will be there. */
 export function PodAccess({ pod }: { pod: Pod }) {
@@ -22,11 +20,6 @@ function Ready({ pod }: { pod: Pod }) {
   const host = usePodHost()
   const command = sshCommand(pod, host)
   if (command === null) return <p className="text-control">{copy.pods.noAddress}</p>
-  const copyCommand = () =>
-    navigator.clipboard.writeText(command).then(
-      () => toast(copy.pods.copied, copiedFor),
-      () => alertToast(copy.pods.copyFailed),
-    )
   const [before, after] = command.split('@')
   return (
     <div className="flex items-stretch rounded-control border border-line-1 bg-ink-0">
@@ -41,7 +34,7 @@ function Ready({ pod }: { pod: Pod }) {
         type="button"
         aria-label={copy.pods.copyLabel}
         title={copy.pods.copyLabel}
-        onClick={() => void copyCommand()}
+        onClick={() => void copyCommand(command)}
         className="grid w-11 shrink-0 place-items-center rounded-r-control border-line-1 border-l text-mid transition-colors hover:bg-ink-3 hover:text-hi"
       >
         <Copy size={15} aria-hidden="true" />

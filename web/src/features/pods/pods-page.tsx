@@ -23,6 +23,7 @@ export function PodsPage() {
   }
   const createLink = (
     <ButtonLink
+      button
       to="/create"
       kind="primary"
       icon={<Plus size={15} aria-hidden="true" />}
@@ -46,7 +47,7 @@ export function PodsPage() {
           hint={copy.pods.emptyHint}
           action={
             <ButtonLink to="/create" kind="primary">
-              {copy.pods.create}
+              {copy.pods.choose}
             </ButtonLink>
           }
         />

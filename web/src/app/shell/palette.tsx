@@ -1,0 +1,109 @@
+import { useNavigate } from '@tanstack/react-router'
+import { Command } from 'cmdk'
+import type { ReactNode } from 'react'
+import { copy } from '@/copy/en'
+import { copyCommand } from '@/features/pods/copy-command'
+import { sshCommand } from '@/features/pods/model'
+import { usePods } from '@/features/pods/queries'
+import { saveTeamChoice, useTeam } from '@/features/session/queries'
+import { useRefreshWallet } from '@/features/wallet/queries'
+import { gpuName } from '@/lib/gpu'
+import { Dialog } from '@/ui/dialog'
+import { navigation } from './navigation'
+
+/** Everything by typing: the pages, the teams, the ready pods. Loaded when it is opened first. */
+export default function Palette({ open, onClose }: { open: boolean; onClose: () => void }) {
+  const navigate = useNavigate()
+  const { team, info } = useTeam()
+  const { data: pods } = usePods(open)
+  const refresh = useRefreshWallet()
+  const run = (action: () => void) => () => {
+    onClose()
+    action()
+  }
+  const others = (info?.teams ?? []).filter((each) => each.id !== team?.id)
+  const ready = (pods ?? []).filter((pod) => pod.status === 'ready' && pod.ssh_port !== null)
+  return (
+    <Dialog open={open} onClose={onClose} title={copy.palette.title} closeLabel={copy.app.close} width="wide">
+      <Command label={copy.palette.title}>
+        <Command.Input
+          placeholder={copy.palette.placeholder}
+          className="h-11 w-full rounded-control border border-line-3 bg-ink-0 px-3 text-hi placeholder:text-low"
+        />
+        <Command.List className="mt-3 max-h-80 overflow-y-auto">
+          <Command.Empty className="px-2 py-6 text-center text-low">{copy.palette.none}</Command.Empty>
+          <Group heading={copy.palette.pages}>
+            {navigation.flatMap(({ links }) =>
+              links.map(({ to, label, icon: Icon }) => (
+                <Item key={to} value={label} onSelect={run(() => void navigate({ to }))}>
+                  <Icon size={16} aria-hidden="true" className="text-low" />
+                  {label}
+                </Item>
+              )),
+            )}
+          </Group>
+          {ready.length > 0 ? (
+            <Group heading={copy.palette.pods}>
+              {ready.map((pod) => (
+                <Item
+                  key={pod.id}
+                  value={`ssh ${pod.gpu_type} ${pod.id}`}
+                  onSelect={run(() => void copyCommand(sshCommand(pod, location.hostname) ?? ''))}
+                >
+                  {pod.gpu_count}x {gpuName(pod.gpu_type)}
+                  <span className="num text-low">{pod.id.split('-')[0]}</span>
+                </Item>
+              ))}
+            </Group>
+          ) : null}
+          {others.length > 0 ? (
+            <Group heading={copy.palette.teams}>
+              {others.map(({ id, name }) => (
+                <Item
+                  key={id}
+                  value={`team ${name} ${id}`}
+                  onSelect={run(() => {
+                    saveTeamChoice(id)
+                    location.reload()
+                  })}
+                >
+                  {name}
+                </Item>
+              ))}
+            </Group>
+          ) : null}
+          {team ? (
+            <Group heading={copy.palette.actions}>
+              <Item value={copy.wallet.refresh} onSelect={run(() => void refresh())}>
+                {copy.wallet.refresh}
+              </Item>
+            </Group>
+          ) : null}
+        </Command.List>
+      </Command>
+    </Dialog>
+  )
+}
+
+function Group({ heading, children }: { heading: string; children: ReactNode }) {
+  return (
+    <Command.Group
+      heading={heading}
+      className="[&_[cmdk-group-heading]]:px-2.5 [&_[cmdk-group-heading]]:pt-3 [&_[cmdk-group-heading]]:pb-1 [&_[cmdk-group-heading]]:text-low [&_[cmdk-group-heading]]:text-meta"
+    >
+      {children}
+    </Command.Group>
+  )
+}
+
+function Item({ value, onSelect, children }: { value: string; onSelect: () => void; children: ReactNode }) {
+  return (
+    <Command.Item
+      value={value}
+      onSelect={onSelect}
+      className="flex min-h-9 cursor-pointer items-center gap-2.5 rounded-control px-2.5 text-hi data-[selected=true]:bg-ink-3"
+    >
+      {children}
+    </Command.Item>
+  )
+}
