@@ -92,6 +92,9 @@ func decidePending(p *Pod, in *Instance, now seen, l Limits) (action, time.Durat
 	return doLaunch, time.Second
 }
 
+// endingQuiet is how long an agent in its last sync may say nothing.
+const endingQuiet = 10 * time.Second
+
 func decideEnding(p *Pod, in *Instance, now seen, l Limits) (action, time.Duration) {
 	if p.FinalWallAt != nil || in.State == Gone || in.State == Terminating {
 		return doFinish, time.Second
@@ -99,7 +102,12 @@ func decideEnding(p *Pod, in *Instance, now seen, l Limits) (action, time.Durati
 	if now.still(p.ProgressWallAt) >= l.FinalStall {
 		return doGiveUp, time.Second
 	}
-	return decideSilence(in, now, l, 5*time.Second)
+	// An agent in its last sync speaks each second: when it does not, the
+	// provider is asked at once whether the machine is gone (server rule 10).
+	if in.AgentSeenWallAt != nil && now.wall.Sub(*in.AgentSeenWallAt) >= endingQuiet {
+		return doFindLost, 5 * time.Second
+	}
+	return doNothing, 5 * time.Second
 }
 
 // decideSilence is the start of server rule 14: a machine may be lost when its

@@ -77,6 +77,9 @@ func (s *Service) intend(ctx context.Context, p *Pod) (*Instance, string, error)
 			failed = err == nil
 			return err
 		}
+		if p.SSHPort, err = ownPort(ctx, tx, p.ID); err != nil { // the machine before may have chosen another
+			return err
+		}
 		p.Attempts++
 		if err := savePod(ctx, tx, p); err != nil {
 			return err
@@ -103,11 +106,11 @@ func (s *Service) chooseTx(ctx context.Context, tx pgx.Tx, p *Pod, tried []*Inst
 			used = append(used, offer.TupleOf(in.Offer))
 		}
 	}
-	if len(used) == 0 {
-		return s.Adapters[p.Adapter] != nil && len(tried) < maxRepeats, nil
-	}
-	if len(used) >= maxAttempts {
+	if len(used) >= maxAttempts || len(tried) >= maxRepeats {
 		return false, nil
+	}
+	if len(used) == 0 {
+		return s.Adapters[p.Adapter] != nil, nil
 	}
 	plan, err := team.PlanTx(ctx, tx, p.TeamID)
 	if err != nil {
@@ -155,7 +158,7 @@ func (s *Service) recordLaunch(ctx context.Context, in *Instance, m provider.Mac
 		if portTaken {
 			in.Reason = reasonPort
 		}
-		if err := saveInstance(ctx, tx, in); err != nil || p.Status != Pending {
+		if err := saveInstance(ctx, tx, in); err != nil || !p.Status.SettingUp() {
 			return err
 		}
 		if portTaken {
@@ -236,8 +239,14 @@ func (s *Service) doubt(ctx context.Context, in *Instance) error {
 	})
 }
 
-// find asks the provider for one machine by its name.
+// find asks the provider for one machine by its name, if it has not ended.
 func (s *Service) find(ctx context.Context, in *Instance) (provider.Machine, bool, error) {
+	m, found, err := s.listed(ctx, in)
+	return m, found && m.State != provider.Gone, err
+}
+
+// listed asks the provider for one machine by its name, whatever its state.
+func (s *Service) listed(ctx context.Context, in *Instance) (provider.Machine, bool, error) {
 	adapter := s.Adapters[in.Provider]
 	if adapter == nil {
 		return provider.Machine{}, false, fmt.Errorf("provider %s is not configured any more", in.Provider)
@@ -249,7 +258,7 @@ func (s *Service) find(ctx context.Context, in *Instance) (provider.Machine, boo
 		return provider.Machine{}, false, err
 	}
 	for _, m := range list {
-		if m.Name == in.Name && m.State != provider.Gone {
+		if m.Name == in.Name {
 			return m, true, nil
 		}
 	}
@@ -275,14 +284,17 @@ func (s *Service) locate(ctx context.Context, in *Instance) (bool, error) {
 			again = true
 			return s.adoptTx(ctx, tx, p, in, m)
 		}
-		late := s.Clock.Wall().Sub(in.StateWallAt) >= s.appearsIn(in)
-		if !found && !(late && known) {
+		waited, reason := s.Clock.Wall().Sub(in.StateWallAt), reasonUnclear
+		if !known {
+			reason = "the cloud does not answer"
+		}
+		if late := known && waited >= s.appearsIn(in) || waited >= max(s.Limits.PendingFor, s.appearsIn(in)); !found && !late {
 			in.Tries++
 			return saveInstance(ctx, tx, in)
 		}
 		again = true
 		in.Ref = m.Ref
-		if err := s.dropTx(ctx, tx, in, reasonUnclear); err != nil || !p.Status.SettingUp() {
+		if err := s.dropTx(ctx, tx, in, reason); err != nil || !p.Status.SettingUp() {
 			return err
 		}
 		return s.backToPendingTx(ctx, tx, p, "The cloud did not answer clearly.")

@@ -45,7 +45,7 @@ type silence struct {
 
 func (s *Service) noteSilence(ctx context.Context, tx pgx.Tx, p *Pod, in *Instance, now silence) (bool, error) {
 	switch {
-	case now.silent(in) < s.Limits.Quiet:
+	case now.silent(in) < s.Limits.Quiet && (now.alive || !p.Status.Ending()):
 		return false, nil // it spoke meanwhile
 	case !now.alive && in.GoneSeenWallAt == nil:
 		in.GoneSeenWallAt = &now.wall

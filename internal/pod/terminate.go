@@ -70,7 +70,8 @@ func (s *Service) tryLater(ctx context.Context, in *Instance) error {
 
 // end asks for the end of a machine and reports whether the provider confirms it.
 func (s *Service) end(ctx context.Context, in *Instance) (bool, error) {
-	m, found, err := s.find(ctx, in)
+	// One that ended by itself is terminated too: its disk may be there still.
+	m, found, err := s.listed(ctx, in)
 	if err != nil {
 		return false, err
 	}
