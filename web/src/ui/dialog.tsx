@@ -1,7 +1,7 @@
 import { clsx } from 'clsx'
 import { X } from 'lucide-react'
 import { Dialog as Radix } from 'radix-ui'
-import type { ReactNode } from 'react'
+import { type ReactNode, useRef } from 'react'
 import { IconButton } from './button'
 
 interface DialogProps {
@@ -24,12 +24,21 @@ export function Dialog({
   children,
   width = 'narrow',
 }: DialogProps) {
+  const box = useRef<HTMLDivElement>(null)
   return (
     <Radix.Root open={open} onOpenChange={(next) => (next ? undefined : onClose())}>
       <Radix.Portal>
         <Backdrop />
         <Radix.Content
+          ref={box}
           aria-modal="true"
+          onOpenAutoFocus={(event) => {
+            // A form begins with its first field, not with the close button above it.
+            const field = box.current?.querySelector<HTMLElement>('input, textarea')
+            if (!field) return
+            event.preventDefault()
+            field.focus()
+          }}
           {...(description ? {} : { 'aria-describedby': undefined })}
           className={clsx(
             'fixed inset-x-0 bottom-0 z-50 max-h-[92dvh] animate-rise overflow-y-auto rounded-t-card border border-line-2 bg-ink-2 p-5 shadow-overlay sm:inset-0 sm:m-auto sm:h-fit sm:rounded-card sm:p-6',

@@ -30,7 +30,7 @@ export default function Palette({ open, onClose }: { open: boolean; onClose: () 
           placeholder={copy.palette.placeholder}
           className="h-11 w-full rounded-control border border-line-3 bg-ink-0 px-3 text-hi placeholder:text-low"
         />
-        <Command.List className="mt-3 max-h-80 overflow-y-auto">
+        <Command.List className="mt-3 max-h-[60dvh] overflow-y-auto">
           <Command.Empty className="px-2 py-6 text-center text-low">{copy.palette.none}</Command.Empty>
           <Group heading={copy.palette.pages}>
             {navigation.flatMap(({ links }) =>
@@ -87,10 +87,7 @@ export default function Palette({ open, onClose }: { open: boolean; onClose: () 
 
 function Group({ heading, children }: { heading: string; children: ReactNode }) {
   return (
-    <Command.Group
-      heading={heading}
-      className="[&_[cmdk-group-heading]]:px-2.5 [&_[cmdk-group-heading]]:pt-3 [&_[cmdk-group-heading]]:pb-1 [&_[cmdk-group-heading]]:text-low [&_[cmdk-group-heading]]:text-meta"
-    >
+    <Command.Group heading={heading} className="palette-group">
       {children}
     </Command.Group>
   )

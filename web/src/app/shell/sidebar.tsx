@@ -82,7 +82,7 @@ function Group({
               <Link
                 to={to}
                 activeOptions={{ includeSearch: false }}
-                className="relative flex min-h-9 items-center gap-2.5 rounded-control px-2 py-1 text-control text-mid transition-colors before:absolute before:inset-y-2 before:-left-3 before:w-0.5 before:bg-transparent hover:bg-ink-2 hover:text-hi data-[status=active]:bg-ink-2 data-[status=active]:font-medium data-[status=active]:text-hi data-[status=active]:before:bg-beacon pointer-coarse:min-h-11"
+                className="flex min-h-9 items-center gap-2.5 rounded-control px-2 py-1 text-control text-mid transition-colors hover:bg-ink-2 hover:text-hi data-[status=active]:bg-ink-2 data-[status=active]:font-medium data-[status=active]:text-hi data-[status=active]:[&>svg]:text-beacon pointer-coarse:min-h-11"
                 {...tap(onNavigate)}
               >
                 <Icon size={16} strokeWidth={1.75} aria-hidden="true" className="shrink-0" />
