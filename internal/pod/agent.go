@@ -162,8 +162,8 @@ update instance set agent_seen_wall_at = $2, gone_seen_wall_at = null
  where id = $1 and state not in ('terminating', 'gone')`
 
 const sqlNoteProgress = `
-update pod set progress = $2, progress_wall_at = $3
- where id = $1 and progress <> $2 and status in ('mounting', 'deleting', 'switching_off')`
+update pod set progress = $2, progress_moved = $3, progress_wall_at = $4
+ where id = $1 and (progress <> $2 or progress_moved <> $3) and status in ('mounting', 'deleting', 'switching_off')`
 
 const sqlClearUnreachable = `
 update pod set status_detail = '' where id = $1 and status = 'ready' and status_detail <> ''`
@@ -184,7 +184,8 @@ func (s *Service) heartbeat(ctx context.Context, a *Agent, l agentapi.Lease) err
 	case a.pod.Status == Ready && a.pod.StatusDetail != "":
 		_, err = s.Pool.Exec(ctx, sqlClearUnreachable, a.pod.ID)
 	case a.pod.Status == Mounting || a.pod.Status.Ending():
-		_, err = s.Pool.Exec(ctx, sqlNoteProgress, a.pod.ID, percent(l.Progress), wall)
+		moved := l.Progress.BytesDone + l.Progress.FilesDone
+		_, err = s.Pool.Exec(ctx, sqlNoteProgress, a.pod.ID, percent(l.Progress), moved, wall)
 	}
 	if err != nil {
 		return fmt.Errorf("progress of pod %s: %w", a.pod.ID, err)
@@ -251,13 +252,19 @@ func (s *Service) Sign(ctx context.Context, a *Agent, sign agentapi.Sign) (agent
 }
 
 const sqlNoteSynced = `
-update pod set synced_at = $2, progress_wall_at = $3 where id = $1`
+update pod set synced_at = $2, progress_wall_at = $3 where id = $1 and restored_wall_at is not null`
 
 // NoteCommitTx joins the transaction that moves a volume's head, before the
-// volume is locked: the pod shows when it was last synced.
+// volume is locked: the pod shows when it was last synced. It refuses the
+// commit of a pod whose present machine has not reported its restore; a machine
+// before it may have. The fault is volume.ErrNotRestored.
 func (s *Service) NoteCommitTx(ctx context.Context, tx pgx.Tx, _, podID uuid.UUID, _ bool, at time.Time) error {
-	if _, err := tx.Exec(ctx, sqlNoteSynced, podID, at, s.Clock.Wall()); err != nil {
+	tag, err := tx.Exec(ctx, sqlNoteSynced, podID, at, s.Clock.Wall())
+	if err != nil {
 		return fmt.Errorf("note the sync of pod %s: %w", podID, err)
+	}
+	if tag.RowsAffected() == 0 {
+		return volume.ErrNotRestored
 	}
 	return nil
 }

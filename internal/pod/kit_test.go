@@ -153,6 +153,8 @@ type harbour struct {
 	a, b   *cloud
 	hub    *pg.Hub
 	limits pod.Limits
+
+	refreshed time.Time // wall time of pass's last refresh
 }
 
 // newHarbour opens a harbour with two clouds of one equal offer each; that of a
@@ -272,6 +274,10 @@ func (h *harbour) pass(d time.Duration) {
 	for d > 0 {
 		step := min(d, 5*time.Second)
 		h.advance(step)
+		if h.clock.Wall().Sub(h.refreshed) > time.Minute {
+			h.must(h.offers.Refresh(h.t.Context()))
+			h.refreshed = h.clock.Wall()
+		}
 		h.work()
 		d -= step
 	}

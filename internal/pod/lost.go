@@ -86,7 +86,7 @@ func (s *Service) lose(ctx context.Context, p *Pod) error {
 			return err
 		}
 		in, err := currentInstance(ctx, tx, p.ID)
-		if err != nil || in == nil || s.seen(s.Clock.Wall()).silent(in) < s.Limits.Quiet {
+		if err != nil || in == nil {
 			return err
 		}
 		detail := "The machine was lost. " + lastSynced(p)
@@ -94,7 +94,7 @@ func (s *Service) lose(ctx context.Context, p *Pod) error {
 			p.StatusDetail = detail
 			return s.finishTx(ctx, tx, p)
 		}
-		if p.Status != Ready {
+		if p.Status != Ready || s.seen(s.Clock.Wall()).silent(in) < s.Limits.Quiet {
 			return nil
 		}
 		p.RestoredWallAt = nil // no agent is left that could sync

@@ -157,6 +157,17 @@ func takePort(ctx context.Context, tx pgx.Tx, podID uuid.UUID) (int, error) {
 	return port, nil
 }
 
+const sqlOwnPort = `select port from ssh_port where pod_id = $1`
+
+// ownPort returns the port that the pod holds of our range.
+func ownPort(ctx context.Context, tx pgx.Tx, podID uuid.UUID) (int, error) {
+	var port int
+	if err := tx.QueryRow(ctx, sqlOwnPort, podID).Scan(&port); err != nil {
+		return 0, fmt.Errorf("read the SSH port of pod %s: %w", podID, err)
+	}
+	return port, nil
+}
+
 // freePort puts the pod's port at the end of the queue.
 func freePort(ctx context.Context, tx pgx.Tx, podID uuid.UUID, wall time.Time) error {
 	if _, err := tx.Exec(ctx, sqlFreePort, podID, wall); err != nil {
