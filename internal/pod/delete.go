@@ -113,7 +113,9 @@ const sqlLockTeamPods = `
 select id from pod where team_id = $1 and status <> 'deleted' order by id for update`
 
 const sqlTeamPodsToStop = `
-select id from pod where team_id = $1 and status in ('pending', 'starting', 'mounting', 'ready') order by id`
+select id from pod
+ where team_id = $1 and created_at <= $2 and status in ('pending', 'starting', 'mounting', 'ready')
+ order by id`
 
 // LockTeamTx locks the team's live pods in the order of their ids.
 func (s *Service) LockTeamTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID) error {
@@ -122,9 +124,10 @@ func (s *Service) LockTeamTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID) e
 }
 
 // SwitchOffTeamTx ends every running pod of a team because the platform asks:
-// its wallet is empty or its limit reached. Their meters end at that instant.
+// its wallet is empty or its limit reached. Their meters end at that instant;
+// pods that were made after it stay.
 func (s *Service) SwitchOffTeamTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, at time.Time, reason string) error {
-	rows, _ := tx.Query(ctx, sqlTeamPodsToStop, teamID)
+	rows, _ := tx.Query(ctx, sqlTeamPodsToStop, teamID, at)
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
 	if err != nil {
 		return err

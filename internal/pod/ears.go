@@ -1,8 +1,13 @@
 package pod
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
+
+	"homeport.dev/homeport/internal/blob"
 )
 
 // ears remember since when this node works without a break: it was up, and the
@@ -50,4 +55,27 @@ func (s *Service) seen(wall time.Time) seen {
 		}
 	}
 	return now
+}
+
+// stallLooks is how long nothing moves before the store is looked at.
+const stallLooks = time.Minute
+
+const sqlExcuseStall = `update pod set progress_wall_at = $2 where id = $1`
+
+// excuse keeps a restore or a last sync from being given up while it is our own
+// store that fails: nothing can move then (server rule 10).
+func (s *Service) excuse(ctx context.Context, p *Pod, now seen) error {
+	if p.Status != Mounting && !p.Status.Ending() || p.FinalWallAt != nil || now.still(p.ProgressWallAt) < stallLooks {
+		return nil
+	}
+	_, err := s.Volumes.Store.Stat(ctx, "health") // no volume's key
+	if err == nil || errors.Is(err, blob.ErrNotFound) {
+		return nil
+	}
+	s.Logger.ErrorContext(ctx, "the volume store fails: a pod waits for it", "pod", p.ID, "err", err)
+	if _, err := s.Pool.Exec(ctx, sqlExcuseStall, p.ID, now.wall); err != nil {
+		return fmt.Errorf("excuse the stall of pod %s: %w", p.ID, err)
+	}
+	p.ProgressWallAt = now.wall
+	return nil
 }

@@ -62,7 +62,7 @@ func (s *Service) reapAccount(ctx context.Context, name string, adapter provider
 	for _, m := range due {
 		s.Logger.WarnContext(ctx, "ending a machine that no pod owns", "provider", name, "machine", m.Name)
 		if err := adapter.Terminate(call, m.Ref); err != nil {
-			return err
+			s.Logger.WarnContext(ctx, "a machine that no pod owns is not ended yet", "provider", name, "machine", m.Name, "err", err)
 		}
 	}
 	return nil
