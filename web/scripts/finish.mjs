@@ -28,7 +28,10 @@ const landingLinks = [...chunksOf('src/routes/landing.tsx')]
   .map((file) => `<link rel="modulepreload" href="/${file}">`)
 const withHead = (html, links) => html.replace('</head>', `${links.join('')}</head>`)
 write('index.html', withHead(shell.replace('<!--app-->', ''), [...fontLinks, config]))
-write('landing.html', withHead(shell.replace('<!--app-->', markup), [...fontLinks, config, ...landingLinks]))
+// The landing page is complete without its scripts: they must not take the line from its styles and font.
+const later = (html) =>
+  html.replace(/<(script type="module"|link rel="modulepreload")/g, '<$1 fetchpriority="low"')
+write('landing.html', later(withHead(shell.replace('<!--app-->', markup), [...fontLinks, ...landingLinks])))
 writeFileSync(join(dist, '.keep'), '')
 
 for (const name of readdirSync(dist, { recursive: true })) {

@@ -78,7 +78,7 @@ function Waiting() {
   return (
     <div aria-hidden="true" className="grid grid-cols-1 gap-4">
       <Skeleton className="h-7 w-40" />
-      <Skeleton className="h-16 w-56" />
+      <Skeleton className="h-16 w-48" />
       <Skeleton className="h-28" />
     </div>
   )
