@@ -109,10 +109,6 @@ type Bearer struct {
 	Authorization string `header:"Authorization" hidden:"true"`
 }
 
-func (b Bearer) header() string { return b.Authorization }
-
-type withSession interface{ header() string }
-
 // token returns the bearer token of a header; a header that carries none is
 // anonymous.
 func token(header string) string {
@@ -140,20 +136,36 @@ func handle[I, O any](s *server, op huma.Operation, fn func(context.Context, *I)
 	})
 }
 
-// session registers a call that needs a signed-in person.
-func session[I withSession, O any](s *server, op huma.Operation, fn func(context.Context, team.Person, I) (*O, error)) {
+// session registers a call that needs a signed-in person. Nothing of the
+// request but its token is read before it is proven.
+func session[I, O any](s *server, op huma.Operation, fn func(context.Context, team.Person, I) (*O, error)) {
 	op.Security = []map[string][]string{{"session": {}}}
+	op.Middlewares = append(op.Middlewares, s.signedIn)
 	handle(s, op, func(ctx context.Context, in *I) (*O, error) {
-		t := token((*in).header())
-		if t == "" {
+		p, ok := ctx.Value(personKey{}).(team.Person)
+		if !ok {
 			return nil, ErrNoSession
-		}
-		p, err := s.Authenticate(ctx, t)
-		if err != nil {
-			return nil, err
 		}
 		return fn(ctx, p, *in)
 	})
+}
+
+// personKey carries the proven person past Huma's reading of the request; it is
+// set and read in this file only.
+type personKey struct{}
+
+// signedIn lets a request pass when its token is proven.
+func (s *server) signedIn(ctx huma.Context, next func(huma.Context)) {
+	t := token(ctx.Header("Authorization"))
+	p, err := team.Person{}, error(ErrNoSession)
+	if t != "" {
+		p, err = s.Authenticate(ctx.Context(), t)
+	}
+	if err != nil {
+		refuse(ctx, problem(ctx.Context(), s.Logger, err))
+		return
+	}
+	next(huma.WithValue(ctx, personKey{}, p))
 }
 
 // scope proves a person's right to act for a team named by a client. A name

@@ -152,5 +152,16 @@ func writeProblem(w http.ResponseWriter, p *Problem) {
 	_ = json.NewEncoder(w).Encode(p) // the client went away
 }
 
+// refuse answers before Huma has read the request.
+func refuse(ctx huma.Context, p *Problem) {
+	ctx.SetHeader("Content-Type", p.ContentType(""))
+	ctx.SetHeader("Cache-Control", "no-store")
+	if p.retryAfter > 0 {
+		ctx.SetHeader("Retry-After", strconv.Itoa(p.retryAfter))
+	}
+	ctx.SetStatus(p.Status)
+	_ = json.NewEncoder(ctx.BodyWriter()).Encode(p) // the client went away
+}
+
 // WriteFault answers with a fault, for handlers beside the API.
 func WriteFault(w http.ResponseWriter, f *fault.Error) { writeProblem(w, problemOf(f)) }
