@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -96,6 +97,7 @@ func (s *server) refuseOthers(mux *http.ServeMux) {
 				allow = append(allow, method)
 			}
 		}
+		slices.Sort(allow)
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Allow", strings.Join(allow, ", "))
 			writeProblem(w, notAllowed())

@@ -68,6 +68,7 @@ type town struct {
 	clock  *clock.Manual
 	people map[string]team.Person
 	wallet *wallet.Service
+	offers *offer.Service
 	pods   *pod.Service
 	log    bytes.Buffer
 }
@@ -92,16 +93,16 @@ func newTown(t testing.TB) *town {
 			return out, nil
 		},
 	}})
-	offers, err := offer.New(offer.Deps{Pool: w.pool, Clock: w.clock.Clock, Logger: logger, Adapters: adapters})
+	w.offers, err = offer.New(offer.Deps{Pool: w.pool, Clock: w.clock.Clock, Logger: logger, Adapters: adapters})
 	w.must(err)
-	w.must(offers.Refresh(t.Context()))
+	w.must(w.offers.Refresh(t.Context()))
 	keys := sshkey.New(sshkey.Deps{Pool: w.pool, Clock: w.clock.Clock, Logger: logger})
 	volumes := volume.New(volume.Deps{
 		Pool: w.pool, Clock: w.clock.Clock, Logger: logger, Box: box, Store: store, Signer: store, Wallet: w.wallet,
 	})
 	w.pods = pod.New(pod.Deps{
 		Pool: w.pool, Clock: w.clock.Clock, Jobs: jobs, Box: box, Logger: logger, Wallet: w.wallet, Volumes: volumes,
-		Offers: offers, Keys: keys, Adapters: adapters, Host: "localhost", Limits: pod.Limits{PortFirst: 20000, PortLast: 20099},
+		Offers: w.offers, Keys: keys, Adapters: adapters, Host: "localhost", Limits: pod.Limits{PortFirst: 20000, PortLast: 20099},
 	})
 	w.must(w.pods.Prepare(t.Context()))
 	w.h, _ = api.New(api.Deps{
@@ -109,7 +110,7 @@ func newTown(t testing.TB) *town {
 		Payments: payment.New(payment.Deps{
 			Pool: w.pool, Clock: w.clock.Clock, Logger: logger, Wallet: w.wallet, Processor: till{}, PublicURL: "https://homeport.example",
 		}),
-		Keys: keys, Volumes: volumes, Offers: offers, Pods: w.pods,
+		Keys: keys, Volumes: volumes, Offers: w.offers, Pods: w.pods,
 	})
 	return w
 }
