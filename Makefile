@@ -52,7 +52,7 @@ e2e: build ## the browser tests alone
 	@scripts/need-browser && cd web && npx playwright test
 
 screenshots: build ## every screen at both widths into docs/screenshots
-	@scripts/need-browser && cd web && SCREENSHOTS=1 npx playwright test screenshots
+	@scripts/need-browser && cd web && npx playwright test -c playwright.screenshots.config.ts
 
 ci: ## what CI runs
 	@.ci/run

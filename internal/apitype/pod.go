@@ -42,16 +42,16 @@ type CreatePod struct {
 	Socket          string   `json:"socket,omitempty"`
 	Country         string   `json:"country,omitempty"`
 	GPUCount        int      `json:"gpu_count"`
-	GPUMemory       *Decimal `json:"gpu_memory,omitempty"`
-	VCPU            *Decimal `json:"vcpu,omitempty"`
-	Memory          *Decimal `json:"memory,omitempty"`
+	GPUMemory       *Decimal `json:"gpu_memory,omitempty" nullable:"true"`
+	VCPU            *Decimal `json:"vcpu,omitempty" nullable:"true"`
+	Memory          *Decimal `json:"memory,omitempty" nullable:"true"`
 	Price           Decimal  `json:"price" doc:"The most to pay, USD per hour of the whole pod."`
 	Currency        string   `json:"currency,omitempty"`
-	DefaultDiskSize *Decimal `json:"default_disk_size,omitempty"`
-	DiskPrice       *Decimal `json:"disk_price,omitempty"`
+	DefaultDiskSize *Decimal `json:"default_disk_size,omitempty" nullable:"true"`
+	DiskPrice       *Decimal `json:"disk_price,omitempty" nullable:"true"`
 	Security        string   `json:"security,omitempty"`
 	Provider        string   `json:"provider"`
 	IsSpot          bool     `json:"is_spot,omitempty"`
-	DataCenterID    *string  `json:"data_center_id,omitempty"`
-	Image           *string  `json:"image,omitempty"`
+	DataCenterID    *string  `json:"data_center_id,omitempty" nullable:"true"`
+	Image           *string  `json:"image,omitempty" nullable:"true"`
 }

@@ -69,9 +69,9 @@ type Offer struct {
 	CloudID         string   `json:"cloudId"`
 	Currency        string   `json:"currency"`
 	DefaultDiskSize int      `json:"defaultDiskSize" doc:"GB."`
-	DiskPrice       *Decimal `json:"diskPrice" doc:"USD per GB and hour on top; null when included."`
+	DiskPrice       *Decimal `json:"diskPrice" nullable:"true" doc:"USD per GB and hour on top; null when included."`
 	Security        string   `json:"security"`
 	IsSpot          bool     `json:"isSpot"`
-	DataCenterID    *string  `json:"dataCenterId"`
+	DataCenterID    *string  `json:"dataCenterId" nullable:"true"`
 	Image           string   `json:"image"`
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -46,7 +47,7 @@ func killAt(t *testing.T, name string) {
 
 	a := u.offer("H100_80GB")
 	first := u.rent(a, v.ID)
-	u.run(first, "head -c 3000000 /dev/urandom > /workspace/random; sha256sum < /workspace/random > /workspace/sum; sync")
+	u.run(first, "head -c 30000000 /dev/urandom > /workspace/random; sha256sum < /workspace/random > /workspace/sum; sync")
 	want := u.run(first, "cat /workspace/sum")
 	first = u.end(first.ID)
 	if used := u.volume(v.ID).CurrentlyUsed; used {
@@ -124,17 +125,24 @@ func (u *user) checkMoneyAfterLanding(first, second apitype.Pod, volumeID string
 // checkNothingLeft proves that no machine and no open instance is left.
 func checkNothingLeft(t *testing.T, s *server) {
 	t.Helper()
-	until(t, "every machine to be gone", func() bool { return len(s.machines()) == 0 })
 	conn, err := pgx.Connect(t.Context(), s.database())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.WithoutCancel(t.Context()))
-	until(t, "every instance to be gone", func() bool {
-		var open int
-		if err := conn.QueryRow(t.Context(), `select count(*) from instance where state <> 'gone'`).Scan(&open); err != nil {
+	var open []string
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		rows, _ := conn.Query(t.Context(), `select name || ' ' || state || ' ' || reason || ' tries ' || tries from instance where state <> 'gone'`)
+		if open, err = pgx.CollectRows(rows, pgx.RowTo[string]); err != nil {
 			t.Fatal(err)
 		}
-		return open == 0
-	})
+		if len(open) == 0 && len(s.machines()) == 0 {
+			return
+		}
+	}
+	for _, m := range s.machines() {
+		files, _ := filepath.Glob(filepath.Join(m, "*"))
+		t.Errorf("a machine is left: %v", files)
+	}
+	t.Errorf("instances that are not gone: %v", open)
 }

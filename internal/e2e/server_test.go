@@ -97,6 +97,7 @@ func (s *server) listenOn(port int) {
 func (s *server) peer() *server {
 	p := &server{t: s.t, state: s.state, logs: &log{}, env: append([]string{}, s.env...)}
 	p.listenOn(freePort(s.t))
+	p.env = append(p.env, "HOMEPORT_PUBLIC_URL="+s.url) // both are behind one name
 	s.t.Cleanup(func() { p.end(syscall.SIGKILL) })
 	return p
 }

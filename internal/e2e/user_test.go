@@ -41,6 +41,11 @@ const patience = 90 * time.Second
 // until waits for a condition.
 func until(t *testing.T, what string, check func() bool) {
 	t.Helper()
+	untilFor(t, patience, what, check)
+}
+
+func untilFor(t *testing.T, patience time.Duration, what string, check func() bool) {
+	t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if check() {
 			return
@@ -267,8 +272,13 @@ func (u *user) createOnce(in apitype.CreatePod, key string) (apitype.Pod, error)
 // waitFor waits until a pod has a status.
 func (u *user) waitFor(podID, status string) apitype.Pod {
 	u.t.Helper()
+	return u.waitForLong(podID, status, patience)
+}
+
+func (u *user) waitForLong(podID, status string, patience time.Duration) apitype.Pod {
+	u.t.Helper()
 	var last apitype.Pod
-	until(u.t, "pod "+podID+" to be "+status, func() bool {
+	untilFor(u.t, patience, "pod "+podID+" to be "+status, func() bool {
 		for _, p := range steady(u.t, func() ([]apitype.Pod, error) { return u.Pods(u.t.Context()) }) {
 			if p.ID == podID {
 				last = p

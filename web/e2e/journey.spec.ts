@@ -7,7 +7,16 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Page } from '@playwright/test'
-import { Client, linkOf, newestLetter, type Pod, type Segment, type Transaction, until, type Volume } from './client'
+import {
+  Client,
+  linkOf,
+  newestLetter,
+  type Pod,
+  type Segment,
+  type Transaction,
+  until,
+  type Volume,
+} from './client'
 import { expect, type Homeport, test } from './fixture'
 import { Ssh } from './ssh'
 
@@ -42,14 +51,22 @@ async function token(page: Page): Promise<string> {
 /** Picks the single-GPU H100 offer of one cloud by narrowing to its country and price. */
 async function createPod(page: Page, client: Client, not: string): Promise<Pod> {
   await page.goto(`${client.homeport.url}/create`)
-  await page.getByRole('radio', { name: /H100 80GB/ }).first().check({ force: true })
+  await page
+    .getByRole('radio', { name: /H100 80GB/ })
+    .first()
+    .check({ force: true })
   await page.getByRole('radio', { name: '1 GPU', exact: true }).check({ force: true })
-  const other = (await client.offers('H100_80GB')).filter((o) => o.gpuCount === 1 && o.provider !== not && !o.isSpot)
+  const other = (await client.offers('H100_80GB')).filter(
+    (o) => o.gpuCount === 1 && o.provider !== not && !o.isSpot,
+  )
   other.sort((a, b) => a.price - b.price)
   const wanted = other[0]
   if (wanted === undefined) throw new Error('no second cloud')
   if (not !== '') {
-    await page.getByRole('button', { name: 'Filters' }).click({ timeout: 2000 }).catch(() => undefined)
+    await page
+      .getByRole('button', { name: 'Filters' })
+      .click({ timeout: 2000 })
+      .catch(() => undefined)
     await page.getByLabel('Country').selectOption(wanted.country)
   }
   const made = page.waitForResponse((r) => r.url().endsWith('/api/pods') && r.request().method() === 'POST')
@@ -59,7 +76,11 @@ async function createPod(page: Page, client: Client, not: string): Promise<Pod> 
   return pod
 }
 
-test('sign in, pay, rent, work over SSH, leave, and find the files on another cloud', async ({ page, homeport, context }) => {
+test('sign in, pay, rent, work over SSH, leave, and find the files on another cloud', async ({
+  page,
+  homeport,
+  context,
+}) => {
   test.setTimeout(240_000)
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   const email = `${randomUUID()}@example.com`
@@ -144,7 +165,10 @@ test('sign in, pay, rent, work over SSH, leave, and find the files on another cl
     const out = mkdtempSync(join(tmpdir(), 'homeport-restic-'))
     const env = { ...process.env, RESTIC_PASSWORD: exit.password }
     const restic = (...args: string[]) =>
-      execFileSync('restic', ['-r', exit.repository, '--no-lock', '--no-cache', ...args], { env, encoding: 'utf8' })
+      execFileSync('restic', ['-r', exit.repository, '--no-lock', '--no-cache', ...args], {
+        env,
+        encoding: 'utf8',
+      })
     expect(restic('check', '--read-data')).toContain('no errors were found')
     expect(JSON.parse(restic('snapshots', '--json', 'latest'))[0].id).toBe(exit.snapshot)
     restic('restore', 'latest', '--target', out)
@@ -163,7 +187,9 @@ test('sign in, pay, rent, work over SSH, leave, and find the files on another cl
     expect(micro(balance.balance)).toBe(want)
     const rows = await client.get<Transaction[]>(`/wallet/transactions?team_id=${client.teamId}&limit=1000`)
     for (const pod of pods) {
-      const charged = rows.filter((r) => r.resource_id === pod.id).reduce((sum, r) => sum + micro(r.amount), 0n)
+      const charged = rows
+        .filter((r) => r.resource_id === pod.id)
+        .reduce((sum, r) => sum + micro(r.amount), 0n)
       expect(charged).toBe(-cost(pod.price, pod.ready_at ?? '', pod.metered_until ?? ''))
     }
     const after = await client.balance()

@@ -290,20 +290,20 @@ export interface components {
             cloud_id: string;
             country?: string;
             currency?: string;
-            data_center_id?: string;
+            data_center_id?: string | null;
             /** Format: double */
-            default_disk_size?: number;
+            default_disk_size?: number | null;
             /** Format: double */
-            disk_price?: number;
+            disk_price?: number | null;
             /** Format: int64 */
             gpu_count: number;
             /** Format: double */
-            gpu_memory?: number;
+            gpu_memory?: number | null;
             gpu_type: string;
-            image?: string;
+            image?: string | null;
             is_spot?: boolean;
             /** Format: double */
-            memory?: number;
+            memory?: number | null;
             /**
              * Format: double
              * @description The most to pay, USD per hour of the whole pod.
@@ -315,7 +315,7 @@ export interface components {
             ssh_key_id: string;
             team_id: string;
             /** Format: double */
-            vcpu?: number;
+            vcpu?: number | null;
             volume_id: string;
         };
         CreateSSHKey: {
@@ -356,7 +356,7 @@ export interface components {
              * Format: double
              * @description USD per GB and hour on top; null when included.
              */
-            diskPrice: number;
+            diskPrice: number | null;
             /** Format: int64 */
             gpuCount: number;
             /**
