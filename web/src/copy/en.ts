@@ -82,7 +82,6 @@ export const copy = {
     withPro: 'with Pro',
     noPreview: 'Prices are being fetched. The dashboard shows every offer.',
     providers: 'GPU providers',
-    providerNames: ['RunPod', 'Lambda', 'Prime Intellect', 'Shadeform', 'Vast.ai', 'Verda', 'Hyperstack'],
     demo: 'How a pod and its volume meet',
     stage: (index: number, of: number) => `Stage ${index} of ${of}`,
     previous: 'Previous stage',

@@ -117,7 +117,7 @@ export function choices(offers: readonly OfferFacts[], field: 'socket' | 'countr
   return [...new Set(offers.map((offer) => offer[field]))].filter((value) => value !== '').sort()
 }
 
-/** How many providers stand behind the offers. */
-export function countProviders(offers: readonly OfferFacts[]): number {
-  return new Set(offers.map((offer) => offer.provider)).size
+/** The providers that stand behind the offers, each once, in the order of the alphabet. */
+export function providerNames(offers: readonly { provider: string }[]): string[] {
+  return [...new Set(offers.map((offer) => offer.provider))].sort()
 }

@@ -3,7 +3,7 @@ import { copy } from '@/copy/en'
 import { useResources } from '@/features/offers/queries'
 import { gpuName } from '@/lib/gpu'
 import { formatRate } from '@/lib/money'
-import { cheapestOffer, countProviders, pricePerGpu, proFactor, specMaxima } from '@/lib/offers'
+import { cheapestOffer, pricePerGpu, proFactor, providerNames, specMaxima } from '@/lib/offers'
 import { Dot } from '@/ui/badge'
 import { Berths } from '@/ui/berths'
 import { SpecBar } from '@/ui/meter'
@@ -25,7 +25,7 @@ export function CheapestTicket() {
           {copy.landing.live}
         </span>
         <span className="price text-low">
-          {best ? copy.landing.offers(offers.length, countProviders(offers)) : null}
+          {best ? copy.landing.offers(offers.length, providerNames(offers).length) : null}
         </span>
       </div>
       <div className="min-h-[300px] p-5">

@@ -1,5 +1,7 @@
 import { copy } from '@/copy/en'
+import { useResources } from '@/features/offers/queries'
 import { useSession } from '@/features/session/queries'
+import { providerNames } from '@/lib/offers'
 import { ButtonLink } from '@/ui/button-link'
 import { DepthLines } from '@/ui/depth-lines'
 import { Logo } from '@/ui/logo'
@@ -88,9 +90,15 @@ function LoginLink({ kind, size }: { kind: 'ghost' | 'plain'; size: 'medium' | '
   )
 }
 
+/** The clouds one can rent from here, as the live catalogue names them. */
 function Providers() {
+  const { data } = useResources()
+  const names = providerNames(Object.values(data ?? {}).flat())
   return (
-    <section aria-labelledby="providers" className="border-line-1 border-y py-5">
+    <section
+      aria-labelledby="providers"
+      className="min-h-[106px] border-line-1 border-y py-5 sm:min-h-[66px]"
+    >
       <h2 id="providers" className="sr-only">
         {copy.landing.providers}
       </h2>
@@ -98,8 +106,10 @@ function Providers() {
         aria-label={copy.landing.providers}
         className="grid grid-cols-2 gap-x-8 gap-y-2 text-low text-lead sm:flex sm:flex-wrap sm:justify-between"
       >
-        {copy.landing.providerNames.map((name) => (
-          <li key={name}>{name}</li>
+        {names.map((name) => (
+          <li key={name} className="capitalize">
+            {name}
+          </li>
         ))}
       </ul>
     </section>
