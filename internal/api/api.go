@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"log/slog"
 	"net/http"
 	"reflect"
@@ -189,7 +188,7 @@ func parse(text string, unknown *fault.Error) (uuid.UUID, error) {
 	return u, nil
 }
 
-// once is the part of an input that makes a POST repeatable.
+// Once is the part of an input that makes a POST repeatable.
 type Once struct {
 	Key     string `header:"Idempotency-Key" maxLength:"255" doc:"Honoured for 24 hours: the same key and body get the first answer."`
 	RawBody []byte
@@ -226,6 +225,3 @@ type body[T any] struct {
 
 // nothing is an answer without a body.
 type nothing struct{}
-
-// is reports whether err is a fault of the same code as f.
-func is(err error, f *fault.Error) bool { return errors.Is(err, f) }

@@ -26,7 +26,7 @@ type Agent struct {
 // ErrAgentToken for a token that never was, and ErrFenced when the instance is
 // on its way out or its pod has ended.
 func (s *Service) Authenticate(ctx context.Context, token string) (*Agent, error) {
-	rows, _ := s.Pool.Query(ctx, sqlInstanceByToken, id.Hash(token))
+	rows, _ := s.Pool.Query(ctx, sqlInstanceOfAgent, id.Hash(token))
 	in, err := oneInstance(rows, uuid.Nil)
 	if err != nil {
 		return nil, err

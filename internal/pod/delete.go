@@ -36,6 +36,7 @@ func (s *Service) Delete(ctx context.Context, scope team.Scope, podID uuid.UUID)
 			return nil
 		case SwitchingOff:
 			return ErrSwitchingOff
+		case Pending, Starting, Mounting, Ready:
 		}
 		now := s.Clock.Now()
 		p.DeleteRequestedAt = &now

@@ -35,7 +35,7 @@ select id, pod_id, attempt, name, provider, offer, state, node_id, token_hash, r
  where id = $1
    for update`
 
-const sqlInstanceByToken = `
+const sqlInstanceOfAgent = `
 select id, pod_id, attempt, name, provider, offer, state, node_id, token_hash, ref, host, ssh_port, reason,
        created_wall_at, state_wall_at, agent_seen_wall_at, probed_wall_at, gone_seen_wall_at, tries, next_wall_at
   from instance

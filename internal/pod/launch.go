@@ -265,17 +265,23 @@ func (s *Service) listed(ctx context.Context, in *Instance) (provider.Machine, b
 	return provider.Machine{}, false, nil
 }
 
-// locate looks for an ambiguous machine: found, it is adopted; not found for
-// as long as one may appear late, another is tried, and this name is watched on.
-func (s *Service) locate(ctx context.Context, in *Instance) (bool, error) {
+// look is find for those who come again: an error is logged, and then nothing is
+// known.
+func (s *Service) look(ctx context.Context, in *Instance) (m provider.Machine, found, known bool) {
 	m, found, err := s.find(ctx, in)
 	if err != nil {
 		s.Logger.WarnContext(ctx, "provider does not answer", "provider", in.Provider, "instance", in.Name, "err", err)
-		found = false
+		return provider.Machine{}, false, false
 	}
-	known := err == nil
+	return m, found, true
+}
+
+// locate looks for an ambiguous machine: found, it is adopted; not found for
+// as long as one may appear late, another is tried, and this name is watched on.
+func (s *Service) locate(ctx context.Context, in *Instance) (bool, error) {
+	m, found, known := s.look(ctx, in)
 	again := false
-	err = s.changeInstance(ctx, in, func(tx pgx.Tx, p *Pod, in *Instance) error {
+	err := s.changeInstance(ctx, in, func(tx pgx.Tx, p *Pod, in *Instance) error {
 		if in.State != Ambiguous {
 			again = true
 			return nil

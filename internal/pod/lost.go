@@ -13,9 +13,8 @@ import (
 // two reads of the provider, or silent for long with its SSH silent too. One
 // that the provider calls running and whose SSH answers stays as it is.
 func (s *Service) findLost(ctx context.Context, p *Pod, in *Instance) (bool, error) {
-	m, found, err := s.find(ctx, in)
-	if err != nil {
-		s.Logger.WarnContext(ctx, "provider does not answer", "provider", in.Provider, "instance", in.Name, "err", err)
+	m, found, known := s.look(ctx, in)
+	if !known {
 		return false, nil
 	}
 	answers := false
@@ -23,8 +22,9 @@ func (s *Service) findLost(ctx context.Context, p *Pod, in *Instance) (bool, err
 		answers = p.Status == Ready && s.logIn(ctx, p) == nil
 	}
 	lost := false
-	err = s.changeInstance(ctx, in, func(tx pgx.Tx, p *Pod, in *Instance) error {
+	err := s.changeInstance(ctx, in, func(tx pgx.Tx, p *Pod, in *Instance) error {
 		wall := s.Clock.Wall()
+		var err error
 		lost, err = s.noteSilence(ctx, tx, p, in, silence{
 			seen: s.seen(wall), alive: found && m.State.Alive(), answers: answers,
 		})

@@ -117,14 +117,13 @@ func (s *Service) Sweep(ctx context.Context) ([]uuid.UUID, error) {
 
 // watch asks the provider how a machine in set-up is.
 func (s *Service) watch(ctx context.Context, in *Instance) (bool, error) {
-	m, found, err := s.find(ctx, in)
-	if err != nil {
-		s.Logger.WarnContext(ctx, "provider does not answer", "provider", in.Provider, "instance", in.Name, "err", err)
+	m, found, known := s.look(ctx, in)
+	if !known {
 		return false, nil
 	}
 	wall := s.Clock.Wall()
 	next := false
-	err = s.changeInstance(ctx, in, func(tx pgx.Tx, p *Pod, in *Instance) error {
+	err := s.changeInstance(ctx, in, func(tx pgx.Tx, p *Pod, in *Instance) error {
 		if in.State != Running || !p.Status.SettingUp() {
 			return nil
 		}
