@@ -19,22 +19,21 @@ var errCut = errors.New("the connection was cut")
 
 // A play of the fake cloud says how one launch goes.
 type play struct {
-	err     error         // what Launch answers
-	made    bool          // the machine is made all the same
-	hang    bool          // no answer before the caller gives up
-	appears time.Duration // the machine is not listed before
-	failed  bool          // it will never run
-	during  func()        // what happens elsewhere while the call is under way
+	err     error                 // what Launch answers
+	made    bool                  // the machine is made all the same
+	hang    bool                  // no answer before the caller gives up
+	appears time.Duration         // the machine is not listed before
+	failed  bool                  // it will never run
+	during  func(provider.Launch) // what happens elsewhere while the call is under way
 }
 
 // A machine of the fake cloud.
 type machine struct {
 	provider.Machine
-	launch  provider.Launch
-	listed  time.Time // wall time from which Find shows it
-	asked   bool      // to end
-	refused bool      // an end was refused by the cloud
-	door    *door     // its SSH port
+	launch provider.Launch
+	listed time.Time // wall time from which Find shows it
+	asked  bool      // to end
+	door   *door     // its SSH port
 }
 
 // A call is one line of the cloud's own log.
@@ -51,7 +50,8 @@ type cloud struct {
 	t       testing.TB
 	wall    func() time.Time
 	caps    provider.Capabilities
-	mu      sync.Mutex
+	mu      *sync.Mutex // one for all clouds
+	peers   []*cloud    // all clouds
 	offers  []provider.Offer
 	all     map[string]*machine // by name
 	log     []call
@@ -63,7 +63,7 @@ type cloud struct {
 }
 
 func newCloud(t testing.TB, wall func() time.Time, offers ...provider.Offer) *cloud {
-	return &cloud{t: t, wall: wall, all: map[string]*machine{}, offers: offers}
+	return &cloud{t: t, wall: wall, mu: &sync.Mutex{}, all: map[string]*machine{}, offers: offers}
 }
 
 // h100 is an offer that costs users 2.60 USD an hour.
@@ -89,9 +89,9 @@ func podOf(name string) string { return name[:strings.LastIndex(name, "-")] }
 // Launch makes a machine. One that is made while its pod has another, whose end
 // nobody asked for, is noted as doubled.
 func (c *cloud) Launch(ctx context.Context, l provider.Launch) (provider.Machine, error) {
-	f := c.begin(l)
+	f := c.begin()
 	if f.during != nil {
-		f.during()
+		f.during(l)
 	}
 	if f.hang {
 		<-ctx.Done()
@@ -106,9 +106,11 @@ func (c *cloud) Launch(ctx context.Context, l provider.Launch) (provider.Machine
 	if f.err != nil && !f.made {
 		return provider.Machine{}, f.err
 	}
-	for name, m := range c.all {
-		if podOf(name) == podOf(l.Name) && !m.asked && m.State.Alive() {
-			c.doubled = append(c.doubled, name+" and "+l.Name)
+	for _, peer := range c.peers {
+		for name, m := range peer.all {
+			if podOf(name) == podOf(l.Name) && !m.asked {
+				c.doubled = append(c.doubled, name+" and "+l.Name)
+			}
 		}
 	}
 	m := &machine{launch: l, listed: c.wall().Add(f.appears), door: openDoor(c.t)}
@@ -123,7 +125,7 @@ func (c *cloud) Launch(ctx context.Context, l provider.Launch) (provider.Machine
 }
 
 // begin takes the next play.
-func (c *cloud) begin(provider.Launch) play {
+func (c *cloud) begin() play {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.launch) == 0 {
@@ -163,7 +165,7 @@ func (c *cloud) Terminate(_ context.Context, ref string) error {
 	}
 	c.log = append(c.log, call{"terminate", name, c.wall(), err})
 	if m := c.all[name]; m != nil {
-		m.asked, m.refused = true, err != nil
+		m.asked = true
 		if err == nil {
 			delete(c.all, name)
 			m.door.close()

@@ -172,6 +172,9 @@ func newHarbour(t testing.TB, change ...func(*pod.Limits)) *harbour {
 	}
 	h.a = newCloud(t, h.clock.Wall, h100("aurora", "a-1", 2_000_000))
 	h.b = newCloud(t, h.clock.Wall, h100("borealis", "b-1", 2_000_000))
+	h.b.mu = h.a.mu
+	h.a.peers = []*cloud{h.a, h.b}
+	h.b.peers = h.a.peers
 	quiet := slog.New(slog.DiscardHandler)
 	h.hub = pg.NewHub(h.pool, quiet)
 	h.must(h.hub.Start(t.Context()))

@@ -279,7 +279,7 @@ func TestDeleteInEveryPhaseOfSetUp(t *testing.T) {
 			}
 		}
 		if phase == "asking" {
-			h.a.script(play{during: end})
+			h.a.script(play{during: func(provider.Launch) { end() }})
 			bring(p)
 		} else {
 			bring(p)
@@ -427,6 +427,67 @@ func TestNextMachineMustRestoreItself(t *testing.T) {
 	h.is(scope, p, pod.Ready)
 }
 
+// An agent may be faster than the answer to the call that made its machine, and
+// than the list of machines.
+func TestHelloBeforeTheAnswer(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]play{
+		"then it comes": {}, "then it is unclear": {err: errCut, made: true, appears: time.Minute},
+		"then it is a refusal": {err: provider.ErrRefused},
+	} {
+		h := newHarbour(t)
+		scope := h.team(team.Pro, 10*money.Dollar)
+		var a *agent
+		f.during = func(l provider.Launch) {
+			a = h.boot(&machine{launch: l})
+			h.must(a.hello())
+			h.must(a.report())
+		}
+		h.a.script(f)
+		p := h.rent(scope)
+		h.must(h.Reconcile(t.Context(), p.ID))
+		if errors.Is(f.err, provider.ErrRefused) { // it has no machine: whoever spoke is not believed
+			h.work()
+			if p = h.is(scope, p, pod.Starting); p.Provider != "borealis" {
+				t.Errorf("%s: it starts at %s", name, p.Provider)
+			}
+			continue
+		}
+		h.is(scope, p, pod.Mounting)
+		h.pass(70 * time.Second)
+		a.machine = h.a.one()
+		a.open()
+		h.pass(5 * time.Second)
+		if p = h.is(scope, p, pod.Ready); p.Attempts != 1 || p.SSHPort != a.machine.SSHPort {
+			t.Errorf("%s: %+v", name, p)
+		}
+		h.ok()
+	}
+}
+
+// Any number of reconcilers ask for one machine.
+func TestReconcilersInARaceLaunchOnce(t *testing.T) {
+	t.Parallel()
+	h := newHarbour(t)
+	box, err := seal.New(make([]byte, seal.KeySize))
+	h.must(err)
+	nodes := []*pod.Service{h.Service, h.node(box), h.node(box)}
+	scope := h.team(team.Pro, 10*money.Dollar)
+	for range 4 {
+		p := h.rent(scope)
+		before := h.a.count("launch")
+		race(24, func(i int) {
+			if err := nodes[i%3].Reconcile(t.Context(), p.ID); err != nil {
+				t.Error(err)
+			}
+		})
+		if p = h.is(scope, p, pod.Starting); p.Attempts != 1 || h.a.count("launch") != before+1 {
+			t.Errorf("%d attempts, %d launches", p.Attempts, h.a.count("launch")-before)
+		}
+	}
+	h.ok()
+}
+
 // While one node waits for the cloud's answer and looks dead to another, no
 // second machine is asked for; nor after its death was forgotten.
 func TestDyingNodesLeaveOneMachine(t *testing.T) {
@@ -438,7 +499,7 @@ func TestDyingNodesLeaveOneMachine(t *testing.T) {
 	scope := h.team(team.Pro, 10*money.Dollar)
 	for name, forget := range map[string]bool{"it looks dead": false, "it is forgotten": true} {
 		var p *pod.Pod
-		h.a.script(play{during: func() {
+		h.a.script(play{during: func(provider.Launch) {
 			h.clock.Advance(20 * time.Second) // without a beat
 			h.must(other.Beat(t.Context()))
 			if forget {
