@@ -42,7 +42,7 @@ test: build ## every test: Go, web, browser
 race: ## the packages of money and data under the race detector
 	@go test -race -count=1 ./internal/wallet/... ./internal/pod/... ./internal/volume/... ./internal/snapshot/...
 
-sim: build ## the long fault runs: HOMEPORT_SIM_SEEDS, HOMEPORT_SIM_MINUTES
+sim: build ## the long fault runs: HOMEPORT_SIM_ROUNDS, HOMEPORT_SIM_CHECKS
 	@scripts/sim
 
 bench: build ## measure every bar beside its peer; BENCH=smoke for a quick run
