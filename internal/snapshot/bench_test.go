@@ -183,7 +183,6 @@ type bench struct {
 	root  string
 	tmp   string
 	state string
-	n     int
 }
 
 func newBench(t *testing.T, root, tmp string) *bench {

@@ -52,7 +52,7 @@ func (v *volume) collect() {
 		must(v.t, v.store.Delete(ctx, snapshot.ObjectKey(prefix, snapshot.KindData, id)))
 	}
 	must(v.t, v.store.List(ctx, prefix+"/snapshots/", func(i blob.Info) error {
-		if i.Key != snapshot.SnapshotKey(prefix, v.head.Snapshot) {
+		if i.Key != snapshot.KeyOf(prefix, v.head.Snapshot) {
 			return v.store.Delete(ctx, i.Key)
 		}
 		return nil

@@ -32,11 +32,11 @@ func facts(t testing.TB, root string) map[string]fact {
 	t.Helper()
 	fd, err := unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	must(t, err)
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	out := map[string]fact{}
 	var st unix.Stat_t
 	must(t, unix.Fstat(fd, &st))
-	out["."] = fact{mode: st.Mode, uid: st.Uid, gid: st.Gid, sec: int64(st.Mtim.Sec), nsec: int64(st.Mtim.Nsec), xattrs: xattrsOf(fd)}
+	out["."] = fact{mode: st.Mode, uid: st.Uid, gid: st.Gid, sec: st.Mtim.Sec, nsec: st.Mtim.Nsec, xattrs: xattrsOf(fd)}
 	walkFacts(t, fd, "", map[uint64]string{}, out)
 	return out
 }
@@ -56,7 +56,7 @@ func walkFacts(t testing.TB, dir int, at string, links map[uint64]string, out ma
 		}
 		var st unix.Stat_t
 		must(t, unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW))
-		a := fact{mode: st.Mode, uid: st.Uid, gid: st.Gid, sec: int64(st.Mtim.Sec), nsec: int64(st.Mtim.Nsec)}
+		a := fact{mode: st.Mode, uid: st.Uid, gid: st.Gid, sec: st.Mtim.Sec, nsec: st.Mtim.Nsec}
 		key := at + "/" + name
 		switch st.Mode & unix.S_IFMT {
 		case unix.S_IFREG:
@@ -75,7 +75,7 @@ func walkFacts(t testing.TB, dir int, at string, links map[uint64]string, out ma
 			must(t, err)
 			a.target = string(buf[:n])
 		case unix.S_IFCHR, unix.S_IFBLK:
-			a.rdev = uint64(st.Rdev)
+			a.rdev = st.Rdev
 		case unix.S_IFDIR:
 			fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 			must(t, err)

@@ -32,7 +32,6 @@ var (
 type reader struct {
 	run     *run
 	small   []byte
-	buf     []byte
 	xattrs  []byte
 	chunker *chunkers.Chunker
 }

@@ -159,13 +159,13 @@ func statAt(at int, name string, st *fileStat) error {
 func (e *entry) setStat(st *fileStat) {
 	e.mode, e.uid, e.gid = st.Mode, st.Uid, st.Gid
 	e.ino, e.size, e.rdev, e.nlink = st.Ino, st.Size, 0, 1
-	e.mtime = stamp{sec: int64(st.Mtim.Sec), ns: int64(st.Mtim.Nsec)}
-	e.ctime = stamp{sec: int64(st.Ctim.Sec), ns: int64(st.Ctim.Nsec)}
+	e.mtime = stamp{sec: st.Mtim.Sec, ns: st.Mtim.Nsec}
+	e.ctime = stamp{sec: st.Ctim.Sec, ns: st.Ctim.Nsec}
 	switch e.format() {
 	case modeFile:
 		e.nlink = uint32(st.Nlink)
 	case modeChar, modeBlock:
-		e.rdev = uint64(st.Rdev)
+		e.rdev = st.Rdev
 	default:
 		e.size = 0
 	}
@@ -175,8 +175,8 @@ func (e *entry) setStat(st *fileStat) {
 func (e *entry) sameAs(st *fileStat) bool {
 	return e.flags&flagRecheck == 0 &&
 		e.mode == st.Mode && e.uid == st.Uid && e.gid == st.Gid && e.ino == st.Ino &&
-		e.mtime == stamp{sec: int64(st.Mtim.Sec), ns: int64(st.Mtim.Nsec)} &&
-		e.ctime == stamp{sec: int64(st.Ctim.Sec), ns: int64(st.Ctim.Nsec)} &&
+		e.mtime == stamp{sec: st.Mtim.Sec, ns: st.Mtim.Nsec} &&
+		e.ctime == stamp{sec: st.Ctim.Sec, ns: st.Ctim.Nsec} &&
 		(e.format() != modeFile || e.size == st.Size)
 }
 

@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"encoding/binary"
-	"errors"
 )
 
 // A stamp is a file time: seconds since the epoch, also before it, and
@@ -99,8 +98,6 @@ func appendBytes(b, v []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(v)))
 	return append(b, v...)
 }
-
-var errRecord = errors.New("snapshot: broken record")
 
 // A recordReader takes records apart. The first thing that does not fit leaves
 // it at its end, broken.

@@ -157,7 +157,7 @@ func socket(t testing.TB, root string) {
 	t.Helper()
 	wd, err := unix.Open(root, unix.O_RDONLY, 0)
 	must(t, err)
-	defer unix.Close(wd)
+	defer func() { _ = unix.Close(wd) }()
 	l, err := net.Listen("unix", fmt.Sprintf("/proc/self/fd/%d/socket", wd))
 	must(t, err)
 	t.Cleanup(func() { l.Close() })

@@ -155,7 +155,7 @@ func (r *run) readFile(own *reader, j *job) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	for try := 0; ; try++ {
 		e, err := r.readOpen(own, j, fd)
 		if e == nil || !errors.Is(err, errTorn) || try > 0 {

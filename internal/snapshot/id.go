@@ -77,8 +77,8 @@ func ObjectKey(prefix string, kind Kind, id ID) string {
 	return join(prefix, "data/"+hex[:2]+"/"+hex)
 }
 
-// SnapshotKey is the store's key of a snapshot object.
-func SnapshotKey(prefix string, id ID) string { return join(prefix, "snapshots/"+id.String()) }
+// KeyOf is the store's key of a snapshot object.
+func KeyOf(prefix string, id ID) string { return join(prefix, "snapshots/"+id.String()) }
 
 func join(prefix, rest string) string {
 	if prefix == "" || prefix[len(prefix)-1] == '/' {

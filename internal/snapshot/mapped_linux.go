@@ -45,7 +45,7 @@ func mappedFiles() map[uint64]bool {
 func coarseNow() stamp {
 	var now unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now) // cannot fail with this clock
-	return stamp{sec: int64(now.Sec), ns: int64(now.Nsec)}
+	return stamp{sec: now.Sec, ns: now.Nsec}
 }
 
 // flush cleans the pages of a file that is mapped for writing, and looks at it
@@ -68,5 +68,5 @@ func (r *run) flush(fd int, st *fileStat) (limit stamp, err error) {
 // since reports whether a file changed after t, or so shortly before that its
 // times prove nothing.
 func since(st *fileStat, t stamp) bool {
-	return (int64(st.Ctim.Sec)-t.sec)*1e9+int64(st.Ctim.Nsec)-t.ns > -settle
+	return (st.Ctim.Sec-t.sec)*1e9+st.Ctim.Nsec-t.ns > -settle
 }

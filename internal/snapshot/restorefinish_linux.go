@@ -78,7 +78,7 @@ func (r *restorer) finishKid(kid *rdir, at int) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	if err := r.finishDir(kid, fd); err != nil {
 		return err
 	}

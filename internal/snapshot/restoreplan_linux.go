@@ -80,7 +80,7 @@ func (r *restorer) planKid(ctx context.Context, kid *rdir, at int, known map[str
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	return r.planDir(ctx, kid, fd, known[string(kid.meta.name)].folder)
 }
 
@@ -156,7 +156,7 @@ func removeAllAt(at int, name string) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	names, err := listNames(fd, make([]byte, 32<<10))
 	if err != nil {
 		return err

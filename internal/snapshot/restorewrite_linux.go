@@ -39,7 +39,7 @@ func (r *restorer) writePack(ctx context.Context, w *writer, p *packJob) error {
 // they are damaged.
 func (r *restorer) openPlaced(ctx context.Context, w *writer, p *packJob, b *indexed) ([]byte, error) {
 	var err error
-	w.plain, w.scratch, err = openBlob(&r.o.Key, p.sealed(b), b, w.plain[:0], w.scratch)
+	w.plain, w.scratch, err = openBlob(&r.o.Key, p.sealed(b), b, w.plain[:0], w.scratch) //nolint:gosec // the nonce was drawn when the blob was sealed
 	if err == nil || !errors.Is(err, ErrDamaged) {
 		return w.plain, err
 	}
@@ -154,9 +154,9 @@ func (r *restorer) stampThere(dir int, e *entry, st *fileStat) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	if st.Mode == e.mode && st.Uid == e.uid && st.Gid == e.gid && st.Size == e.size &&
-		int64(st.Mtim.Sec) == e.mtime.sec && int64(st.Mtim.Nsec) == e.mtime.ns &&
+		st.Mtim.Sec == e.mtime.sec && st.Mtim.Nsec == e.mtime.ns &&
 		string(readXattrs(fd, make([]byte, 4096))) == string(e.xattrs) {
 		r.meter.file()
 		return nil
@@ -198,7 +198,7 @@ func (r *restorer) checkFile(index int, f *rfile, e *entry) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	var st fileStat
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err

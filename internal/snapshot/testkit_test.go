@@ -130,7 +130,7 @@ func (v *volume) commit(c *snapshot.Change) error {
 			v.indexes = append(v.indexes, o)
 		}
 	}
-	if err := v.store.Put(v.t.Context(), snapshot.SnapshotKey(prefix, c.SnapshotID), c.Snapshot); err != nil {
+	if err := v.store.Put(v.t.Context(), snapshot.KeyOf(prefix, c.SnapshotID), c.Snapshot); err != nil {
 		return err
 	}
 	v.head = &snapshot.Head{Snapshot: c.SnapshotID, Tree: c.Tree, Time: s.Time}

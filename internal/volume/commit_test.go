@@ -417,7 +417,7 @@ func TestStagedAndNotCommitted(t *testing.T) {
 	v := h.create(scope)
 	a := h.boot(scope, v.ID)
 	broken := errors.New("broken")
-	var fails error = broken
+	fails := broken
 	var told []uuid.UUID
 	h.OnCommitTx = func(_ context.Context, _ pgx.Tx, volumeID, podID uuid.UUID, final bool, at time.Time) error {
 		if volumeID != v.ID || podID != a.PodID || final || !at.Equal(h.clock.Now()) {

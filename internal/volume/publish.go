@@ -40,7 +40,7 @@ update volume_snapshot set published_at = $3 where volume_id = $1 and seq = $2 a
 // publish puts a committed snapshot into the repository. Several may try.
 func (s *Service) publish(ctx context.Context, c committed, stored []byte) error {
 	id := snapshot.ID(c.SnapshotID)
-	err := s.Store.Put(ctx, snapshot.SnapshotKey(prefixOf(c.VolumeID), id), stored)
+	err := s.Store.Put(ctx, snapshot.KeyOf(prefixOf(c.VolumeID), id), stored)
 	if err != nil && !errors.Is(err, blob.ErrExists) {
 		return fmt.Errorf("publish snapshot %d of volume %s: %w", c.Seq, c.VolumeID, err)
 	}
@@ -80,7 +80,7 @@ func (s *Service) PublishDue(ctx context.Context) error {
 func (s *Service) publishStaged(ctx context.Context, c committed) error {
 	stored, err := s.read(ctx, stagingKey(c.VolumeID, snapshot.ID(c.SnapshotID)))
 	if errors.Is(err, blob.ErrNotFound) { // another one published it since
-		stored, err = s.read(ctx, snapshot.SnapshotKey(prefixOf(c.VolumeID), snapshot.ID(c.SnapshotID)))
+		stored, err = s.read(ctx, snapshot.KeyOf(prefixOf(c.VolumeID), snapshot.ID(c.SnapshotID)))
 	}
 	if err != nil {
 		return fmt.Errorf("read the staged snapshot %d of volume %s: %w", c.Seq, c.VolumeID, err)
@@ -153,7 +153,7 @@ func (s *Service) isIdle(ctx context.Context, name string) (bool, error) {
 	volumeID, ok := id.Parse(volume)
 	snapshotID, err := snapshot.ParseID(snap)
 	if !ok || err != nil {
-		return false, nil // not ours
+		return false, nil //nolint:nilerr // not ours
 	}
 	var idle bool
 	err = s.Pool.QueryRow(ctx, sqlIsIdle, volumeID, snapshotID[:]).Scan(&idle)

@@ -27,8 +27,14 @@ func TestSizesAndPrices(t *testing.T) {
 		gb    string
 		rate  money.Rate // micro-USD per hour
 	}{
-		{0, "0", 0}, {1, "0", 0}, {4_999_999, "0", 0}, {5_000_000, "0.01", 2}, {14_999_999, "0.01", 2},
-		{15_000_000, "0.02", 4}, {1_000_000_000, "1", 200}, {123_456_789_012, "123.46", 24_692},
+		{0, "0", 0},
+		{1, "0", 0},
+		{4_999_999, "0", 0},
+		{5_000_000, "0.01", 2},
+		{14_999_999, "0.01", 2},
+		{15_000_000, "0.02", 4},
+		{1_000_000_000, "1", 200},
+		{123_456_789_012, "123.46", 24_692},
 		{500_000_000_000, "500", 100_000},
 	} {
 		v := volume.Volume{SizeBytes: tt.bytes}
@@ -45,8 +51,13 @@ func TestQuotaNotices(t *testing.T) {
 		percent int
 		says    string
 	}{
-		{0, 0, ""}, {449_999_999_999, 89, ""}, {450_000_000_000, 90, "90 % full"}, {499_999_999_999, 99, "99 % full"},
-		{500_000_000_000, 100, "is full"}, {525_000_000_000, 105, "is full"}, {525_000_000_001, 105, "paused"},
+		{0, 0, ""},
+		{449_999_999_999, 89, ""},
+		{450_000_000_000, 90, "90 % full"},
+		{499_999_999_999, 99, "99 % full"},
+		{500_000_000_000, 100, "is full"},
+		{525_000_000_000, 105, "is full"},
+		{525_000_000_001, 105, "paused"},
 	} {
 		v := volume.Volume{SizeBytes: tt.bytes, Name: "data"}
 		notice := v.QuotaNotice()
@@ -64,8 +75,12 @@ func TestNames(t *testing.T) {
 		name, want string
 		err        error
 	}{
-		{"  data ", "data", nil}, {" \n", "Untitled", nil}, {"", "Untitled", nil}, {"a\tb", "a b", nil},
-		{strings.Repeat("é", 80), strings.Repeat("é", 80), nil}, {strings.Repeat("é", 81), "", volume.ErrName},
+		{"  data ", "data", nil},
+		{" \n", "Untitled", nil},
+		{"", "Untitled", nil},
+		{"a\tb", "a b", nil},
+		{strings.Repeat("é", 80), strings.Repeat("é", 80), nil},
+		{strings.Repeat("é", 81), "", volume.ErrName},
 		{"data", "data", nil},
 	} {
 		v, err := h.Create(t.Context(), scope, tt.name, idem.Request{})
@@ -253,8 +268,10 @@ func TestWhoMayDelete(t *testing.T) {
 		scope team.Scope
 		want  error
 	}{
-		{"another member", member, volume.ErrNotYours}, {"a viewer", viewer, team.ErrForbidden},
-		{"the owner", owner, nil}, {"an admin", admin, nil},
+		{"another member", member, volume.ErrNotYours},
+		{"a viewer", viewer, team.ErrForbidden},
+		{"the owner", owner, nil},
+		{"an admin", admin, nil},
 	} {
 		v := h.create(owner)
 		if err := h.Delete(t.Context(), tt.scope, v.ID); !errors.Is(err, tt.want) {
