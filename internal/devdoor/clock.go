@@ -58,7 +58,7 @@ func (o *doors) setScript(w http.ResponseWriter, r *http.Request) {
 		o.refuse(w, r, err)
 		return
 	}
-	if err := o.Sandbox.SetScript(script); err != nil {
+	if err := o.Sandbox.SetScript(r.Context(), script); err != nil {
 		o.refuse(w, r, err)
 		return
 	}
@@ -66,7 +66,7 @@ func (o *doors) setScript(w http.ResponseWriter, r *http.Request) {
 }
 
 func (o *doors) clearScript(w http.ResponseWriter, r *http.Request) {
-	if err := o.Sandbox.ClearScript(); err != nil {
+	if err := o.Sandbox.ClearScript(r.Context()); err != nil {
 		o.refuse(w, r, err)
 		return
 	}

@@ -92,8 +92,10 @@ func (k kit) offer(t *testing.T) provider.Offer {
 func (k kit) request(t *testing.T, name string) provider.Launch {
 	t.Helper()
 	o := k.offer(t)
-	return provider.Launch{Name: name, Offer: o, MaxPrice: o.UpstreamPrice,
-		Bootstrap: provider.Bootstrap{Token: "token", Hostname: "abcd1234"}}
+	return provider.Launch{
+		Name: name, Offer: o, MaxPrice: o.UpstreamPrice,
+		Bootstrap: provider.Bootstrap{Token: "token", Hostname: "abcd1234"},
+	}
 }
 
 // launch launches or fails the test.

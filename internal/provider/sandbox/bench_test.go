@@ -3,7 +3,6 @@
 package sandbox_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -18,7 +17,7 @@ func BenchmarkLaunch(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	ctx := context.Background()
+	ctx := b.Context()
 	if err := s.Supported(ctx); err != nil {
 		b.Skip(err)
 	}

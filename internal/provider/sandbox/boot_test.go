@@ -25,8 +25,10 @@ func TestMachineGetsWhatItsAgentNeeds(t *testing.T) {
 	if err := json.Unmarshal([]byte(ask(t, m, "pod")), &pod); err != nil {
 		t.Fatal(err)
 	}
-	want := sandboxinit.Pod{Socket: "/run/homeport/node.sock", Token: "token-of-" + m.Name, Hostname: "abcd1234",
-		StateDir: "/var/lib/homeport-agent", Workspace: "/workspace", Rootless: os.Geteuid() != 0, Limits: pod.Limits}
+	want := sandboxinit.Pod{
+		Socket: "/run/homeport/node.sock", Token: "token-of-" + m.Name, Hostname: "abcd1234",
+		StateDir: "/var/lib/homeport-agent", Workspace: "/workspace", Rootless: os.Geteuid() != 0, Limits: pod.Limits,
+	}
 	if a, b := toJSON(t, pod), toJSON(t, want); a != b {
 		t.Errorf("pod %s, want %s", a, b)
 	}

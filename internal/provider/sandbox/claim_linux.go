@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -26,8 +27,8 @@ func (c *claim) unlock() { _ = c.lock.Close() }
 // claim makes the machine's folder under its name, whole or not at all and
 // once only, with its lock held. A name that is taken is an ambiguous error:
 // its machine exists.
-func (c *cloud) claim(l provider.Launch, fate string) (*claim, error) {
-	release, err := c.s.idsLock()
+func (c *cloud) claim(ctx context.Context, l provider.Launch, fate string) (*claim, error) {
+	release, err := c.s.idsLock(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +41,7 @@ func (c *cloud) claim(l provider.Launch, fate string) (*claim, error) {
 		Ref: newRef(l.Name, hex.EncodeToString(id.Bytes(4))), Name: l.Name, CreatedAt: c.s.Clock.Wall(),
 		GPUType: l.Offer.GPUType, GPUCount: l.Offer.GPUCount, Fate: fate,
 	}}
-	if err := c.fill(tmp, cl); err != nil {
+	if err := c.fill(ctx, tmp, cl); err != nil {
 		_ = os.RemoveAll(tmp)
 		return nil, fmt.Errorf("claim %s: %w", l.Name, err)
 	}
@@ -53,9 +54,9 @@ func (c *cloud) claim(l provider.Launch, fate string) (*claim, error) {
 }
 
 // fill makes the content of a machine's folder.
-func (c *cloud) fill(tmp string, cl *claim) error {
+func (c *cloud) fill(ctx context.Context, tmp string, cl *claim) error {
 	var err error
-	if cl.lock, err = openLock(filepath.Join(tmp, lockName), noWait); err != nil {
+	if cl.lock, err = openLock(ctx, filepath.Join(tmp, lockName), noWait); err != nil {
 		return err
 	}
 	if cl.UIDBase, err = c.s.freeIDs(cl.Name); err == nil {
@@ -78,8 +79,8 @@ const (
 )
 
 // idsLock makes the choice of a free range and the claim of it one step, on all nodes.
-func (s *Sandbox) idsLock() (func(), error) {
-	release, err := lockFile(filepath.Join(s.dir, "ids.lock"), patientLock)
+func (s *Sandbox) idsLock(ctx context.Context) (func(), error) {
+	release, err := lockFile(ctx, filepath.Join(s.dir, "ids.lock"), patientLock)
 	if err != nil {
 		return nil, fmt.Errorf("choose the machine's ids: %w", err)
 	}

@@ -38,7 +38,7 @@ func (c *cloud) Capabilities() provider.Capabilities {
 
 // Offers implements provider.Adapter.
 func (c *cloud) Offers(ctx context.Context) ([]provider.Offer, error) {
-	f, _, err := c.s.take(c.Name, OpOffers)
+	f, _, err := c.s.take(ctx, c.Name, OpOffers)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (c *cloud) Launch(ctx context.Context, l provider.Launch) (provider.Machine
 	if err := c.admit(ctx, l); err != nil {
 		return provider.Machine{}, err
 	}
-	f, _, err := c.s.take(c.Name, OpLaunch)
+	f, _, err := c.s.take(ctx, c.Name, OpLaunch)
 	if err != nil {
 		return provider.Machine{}, err
 	}
@@ -141,7 +141,7 @@ func (c *cloud) Launch(ctx context.Context, l provider.Launch) (provider.Machine
 	case "late":
 		return provider.Machine{}, errors.Join(errUpstream, c.later(ctx, l, f.wait(3*time.Second)))
 	case "never_boots", "boot_fails":
-		r, err := c.pretend(l, f.Kind)
+		r, err := c.pretend(ctx, l, f.Kind)
 		if err != nil {
 			return provider.Machine{}, err
 		}
@@ -209,8 +209,8 @@ func (c *cloud) later(ctx context.Context, l provider.Launch, wait time.Duration
 }
 
 // Find implements provider.Adapter.
-func (c *cloud) Find(_ context.Context, prefix string) ([]provider.Machine, error) {
-	f, _, err := c.s.take(c.Name, OpFind)
+func (c *cloud) Find(ctx context.Context, prefix string) ([]provider.Machine, error) {
+	f, _, err := c.s.take(ctx, c.Name, OpFind)
 	if err != nil {
 		return nil, err
 	}
@@ -241,9 +241,9 @@ func (c *cloud) Terminate(ctx context.Context, ref string) error {
 		return err
 	}
 	if !found {
-		return c.finish(ref)
+		return c.finish(ctx, ref)
 	}
-	f, _, err := c.s.take(c.Name, OpTerminate)
+	f, _, err := c.s.take(ctx, c.Name, OpTerminate)
 	if err != nil {
 		return err
 	}
@@ -267,12 +267,12 @@ func (c *cloud) Terminate(ctx context.Context, ref string) error {
 }
 
 // finish removes what a crash left of a machine that is no longer listed.
-func (c *cloud) finish(ref string) error {
+func (c *cloud) finish(ctx context.Context, ref string) error {
 	name, _, ok := strings.Cut(ref, ".")
 	if !ok || !named.MatchString(name) {
 		return nil // never one of ours
 	}
-	return c.s.bury(c.dir, name)
+	return c.s.bury(ctx, c.dir, name)
 }
 
 // pause waits, or returns early with the context's error.

@@ -22,7 +22,7 @@ type control struct {
 
 func (c control) Inject(t *testing.T, op, kind string, times int) bool {
 	t.Helper()
-	err := c.s.SetScript(sandbox.Script{Provider: c.cloud, Faults: []sandbox.Fault{{Op: sandbox.Op(op), Kind: kind, Times: times, Seconds: seconds(kind)}}})
+	err := c.s.SetScript(t.Context(), sandbox.Script{Provider: c.cloud, Faults: []sandbox.Fault{{Op: sandbox.Op(op), Kind: kind, Times: times, Seconds: seconds(kind)}}})
 	if err != nil {
 		t.Fatalf("inject %s of %s: %v", kind, op, err)
 	}
@@ -39,7 +39,7 @@ func seconds(kind string) int {
 
 func (c control) Clear(t *testing.T) {
 	t.Helper()
-	if err := c.s.ClearScript(); err != nil {
+	if err := c.s.ClearScript(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }

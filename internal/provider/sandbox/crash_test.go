@@ -125,7 +125,7 @@ func TestHalfMadeMachinesAreListedAndEnd(t *testing.T) {
 	t.Parallel()
 	s, dir := fresh(t)
 	c := s.Clouds()["saltpier"]
-	if err := s.SetScript(sandbox.Script{Faults: []sandbox.Fault{{Op: sandbox.OpLaunch, Kind: "never_boots", Times: 1}}}); err != nil {
+	if err := s.SetScript(t.Context(), sandbox.Script{Faults: []sandbox.Fault{{Op: sandbox.OpLaunch, Kind: "never_boots", Times: 1}}}); err != nil {
 		t.Fatal(err)
 	}
 	m := launch(t, c, "hp-abcd-00000001-1")
@@ -153,7 +153,7 @@ func TestFilesTornByACrashOfTheHostStopNothing(t *testing.T) {
 	t.Parallel()
 	s, dir := fresh(t)
 	c := s.Clouds()["saltpier"]
-	if err := s.SetScript(sandbox.Script{Faults: []sandbox.Fault{{Op: sandbox.OpLaunch, Kind: "never_boots", Times: 0}}}); err != nil {
+	if err := s.SetScript(t.Context(), sandbox.Script{Faults: []sandbox.Fault{{Op: sandbox.OpLaunch, Kind: "never_boots", Times: 0}}}); err != nil {
 		t.Fatal(err)
 	}
 	m, other := launch(t, c, "hp-abcd-00000001-1"), launch(t, c, "hp-abcd-00000002-1")

@@ -25,12 +25,12 @@ func (s *Sandbox) destroy(ctx context.Context, cloudDir, name string) error {
 	dir := filepath.Join(cloudDir, name)
 	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return s.bury(cloudDir, name)
+		return s.bury(ctx, cloudDir, name)
 	}
 	if err != nil {
 		return fmt.Errorf("lock: %w", err)
 	}
-	if err := lockOpen(f, patientLock); err != nil {
+	if err := lockOpen(ctx, f, patientLock); err != nil {
 		return provider.ErrNotYet.Because(err)
 	}
 	defer func() { _ = f.Close() }()
@@ -44,32 +44,32 @@ func (s *Sandbox) destroy(ctx context.Context, cloudDir, name string) error {
 	s.sockets.close(dir)
 	grave := filepath.Join(cloudDir, gonePrefix+name)
 	if err := os.Rename(dir, grave); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		if err := s.bury(cloudDir, name); err != nil {
+		if err := s.bury(ctx, cloudDir, name); err != nil {
 			return err
 		}
 		if err := os.Rename(dir, grave); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("end %s: %w", name, err)
 		}
 	}
-	return s.bury(cloudDir, name)
+	return s.bury(ctx, cloudDir, name)
 }
 
 // bury removes what is left of an ended machine, if anything.
-func (s *Sandbox) bury(cloudDir, name string) error {
-	if err := scrap(filepath.Join(cloudDir, gonePrefix+name)); err != nil {
+func (s *Sandbox) bury(ctx context.Context, cloudDir, name string) error {
+	if err := scrap(ctx, filepath.Join(cloudDir, gonePrefix+name)); err != nil {
 		return fmt.Errorf("remove %s: %w", name, err)
 	}
 	return nil
 }
 
 // scrap removes a folder that is no machine any more: control groups, then files.
-func scrap(dir string) error {
+func scrap(ctx context.Context, dir string) error {
 	b, err := readBirth(dir)
 	if err != nil {
 		return err
 	}
 	for _, g := range b.Cgroups {
-		if err := removeGroup(g); err != nil {
+		if err := removeGroup(ctx, g); err != nil {
 			return err
 		}
 	}
@@ -79,7 +79,7 @@ func scrap(dir string) error {
 // removeGroup removes a control group, which the kernel empties a moment after
 // the last process ended. Whatever still runs in it is the machine's and ends:
 // the second net under the birth record.
-func removeGroup(dir string) error {
+func removeGroup(ctx context.Context, dir string) error {
 	const step = 10 * time.Millisecond
 	for waited := time.Duration(0); ; waited += step {
 		err := unix.Rmdir(dir)
@@ -95,7 +95,9 @@ func removeGroup(dir string) error {
 				_ = unix.Kill(pid, unix.SIGKILL)
 			}
 		}
-		time.Sleep(step)
+		if err := pause(ctx, step); err != nil {
+			return fmt.Errorf("remove control group: %w", err)
+		}
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 // create launches a machine and returns once PID 1 is set up. The launch goes
 // on when the caller's context ends: the machine is then found later.
 func (c *cloud) create(ctx context.Context, l provider.Launch) (record, error) {
-	cl, err := c.claim(l, "")
+	cl, err := c.claim(ctx, l, "")
 	if err != nil {
 		return record{}, err
 	}
@@ -48,7 +48,7 @@ func (c *cloud) create(ctx context.Context, l provider.Launch) (record, error) {
 
 // raise builds a claimed machine, or leaves nothing of it.
 func (c *cloud) raise(ctx context.Context, cl *claim, l provider.Launch) (record, error) {
-	err := c.boot(cl, l)
+	err := c.boot(ctx, cl, l)
 	cl.unlock()
 	if err == nil {
 		return cl.record, nil
@@ -62,7 +62,7 @@ func (c *cloud) raise(ctx context.Context, cl *claim, l provider.Launch) (record
 	return record{}, provider.ErrRefused.With("The sandbox could not start a pod on this host.").Because(err)
 }
 
-func (c *cloud) boot(cl *claim, l provider.Launch) error {
+func (c *cloud) boot(ctx context.Context, cl *claim, l provider.Launch) error {
 	port := l.SSHPort
 	if c.ChoosesPort {
 		port = 0
@@ -76,7 +76,7 @@ func (c *cloud) boot(cl *claim, l provider.Launch) error {
 	if err := c.save(cl.record); err != nil {
 		return err
 	}
-	if err := c.s.serve(c, cl.Name); err != nil {
+	if err := c.s.serve(ctx, c, cl.Name); err != nil {
 		return err
 	}
 	p, err := c.s.newPlan(cl.dir)
@@ -109,8 +109,10 @@ func (s *Sandbox) newPlan(dir string) (plan, error) {
 	if err := unix.Sysinfo(&info); err != nil {
 		return plan{}, fmt.Errorf("size of the host's memory: %w", err)
 	}
-	return plan{Dir: dir, Skeleton: skeleton, Extra: extra, Agent: agent, Rootless: rootless(), Hostname: "pod",
-		Pids: maxPids, Memory: int64(info.Totalram) * int64(info.Unit) / 2, Weight: 10}, nil
+	return plan{
+		Dir: dir, Skeleton: skeleton, Extra: extra, Agent: agent, Rootless: rootless(), Hostname: "pod",
+		Pids: maxPids, Memory: int64(info.Totalram) * int64(info.Unit) / 2, Weight: 10,
+	}, nil
 }
 
 // stage1 runs the agent binary's first stage to its end. Its standard error is

@@ -82,7 +82,7 @@ func TestMachineThatEndsIsGone(t *testing.T) {
 	s, dir := fresh(t)
 	c := s.Clouds()["saltpier"]
 	m := launch(t, c, "hp-abcd-00000001-1")
-	if err := s.SetScript(sandbox.Script{Faults: []sandbox.Fault{{Op: sandbox.OpAgent, Kind: "machine_dies", Times: 1}}}); err != nil {
+	if err := s.SetScript(t.Context(), sandbox.Script{Faults: []sandbox.Fault{{Op: sandbox.OpAgent, Kind: "machine_dies", Times: 1}}}); err != nil {
 		t.Fatal(err)
 	}
 	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", m.SSHPort))
@@ -225,7 +225,7 @@ func TestDroppedAgentCallsAreAnsweredByNobody(t *testing.T) {
 	t.Parallel()
 	s, _ := fresh(t)
 	m := launch(t, s.Clouds()["saltpier"], "hp-abcd-00000001-1")
-	if err := s.SetScript(sandbox.Script{Provider: "saltpier", Faults: []sandbox.Fault{{Op: sandbox.OpAgent, Kind: "drop", Times: 2}}}); err != nil {
+	if err := s.SetScript(t.Context(), sandbox.Script{Provider: "saltpier", Faults: []sandbox.Fault{{Op: sandbox.OpAgent, Kind: "drop", Times: 2}}}); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []string{"503 ", "503 ", "200 "} {

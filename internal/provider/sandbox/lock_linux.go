@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -21,8 +22,8 @@ var errLocked = errors.New("locked by another process")
 // lockFile takes the lock of a file, which it makes. The lock belongs to the
 // open file: it is shared with processes that inherit it and ends with the
 // last of them, however they end.
-func lockFile(path string, patience time.Duration) (unlock func(), err error) {
-	f, err := openLock(path, patience)
+func lockFile(ctx context.Context, path string, patience time.Duration) (unlock func(), err error) {
+	f, err := openLock(ctx, path, patience)
 	if err != nil {
 		return nil, err
 	}
@@ -30,16 +31,16 @@ func lockFile(path string, patience time.Duration) (unlock func(), err error) {
 }
 
 // openLock is lockFile for those who hand the lock on.
-func openLock(path string, patience time.Duration) (*os.File, error) {
+func openLock(ctx context.Context, path string, patience time.Duration) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
-	return f, lockOpen(f, patience)
+	return f, lockOpen(ctx, f, patience)
 }
 
 // lockOpen locks an open file and closes it on failure.
-func lockOpen(f *os.File, patience time.Duration) error {
+func lockOpen(ctx context.Context, f *os.File, patience time.Duration) error {
 	const step = 5 * time.Millisecond
 	for waited := time.Duration(0); ; waited += step {
 		l := unix.Flock_t{Type: unix.F_WRLCK}
@@ -55,7 +56,10 @@ func lockOpen(f *os.File, patience time.Duration) error {
 			_ = f.Close()
 			return errLocked
 		}
-		time.Sleep(step)
+		if err := pause(ctx, step); err != nil {
+			_ = f.Close()
+			return fmt.Errorf("lock: %w", err)
+		}
 	}
 }
 

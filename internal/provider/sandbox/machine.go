@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -162,8 +163,8 @@ func (c *cloud) state(r record) (provider.State, string) {
 }
 
 // pretend makes a machine that has a folder and no process.
-func (c *cloud) pretend(l provider.Launch, fate string) (record, error) {
-	cl, err := c.claim(l, fate)
+func (c *cloud) pretend(ctx context.Context, l provider.Launch, fate string) (record, error) {
+	cl, err := c.claim(ctx, l, fate)
 	if err != nil {
 		return record{}, err
 	}

@@ -118,8 +118,10 @@ func vramOf(gpu string) (int, error) {
 
 // tuple names an offer within all clouds (server rule 1).
 func tuple(o provider.Offer) string {
-	return strings.Join([]string{o.Provider, o.CloudID, o.GPUType, strconv.Itoa(o.GPUCount), o.Socket, o.Country,
-		o.DataCenterID, strconv.FormatBool(o.IsSpot), o.Security}, "\x00")
+	return strings.Join([]string{
+		o.Provider, o.CloudID, o.GPUType, strconv.Itoa(o.GPUCount), o.Socket, o.Country,
+		o.DataCenterID, strconv.FormatBool(o.IsSpot), o.Security,
+	}, "\x00")
 }
 
 // walk is the market's slow move of one offer's price at an instant, in

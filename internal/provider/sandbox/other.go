@@ -17,7 +17,7 @@ const patientLock = 0
 
 var errLocked = errors.New("locked by another process")
 
-func lockFile(string, time.Duration) (func(), error) { return func() {}, nil }
+func lockFile(context.Context, string, time.Duration) (func(), error) { return func() {}, nil }
 
 func lockHeld(string) bool { return false }
 
@@ -29,7 +29,9 @@ type claim struct{ record }
 
 func (c *claim) unlock() {}
 
-func (c *cloud) claim(provider.Launch, string) (*claim, error) { return nil, errors.ErrUnsupported }
+func (c *cloud) claim(context.Context, provider.Launch, string) (*claim, error) {
+	return nil, errors.ErrUnsupported
+}
 
 func (c *cloud) create(context.Context, provider.Launch) (record, error) {
 	return record{}, errors.ErrUnsupported
@@ -39,12 +41,12 @@ func (c *cloud) crash(context.Context, string) error { return errors.ErrUnsuppor
 
 func (s *Sandbox) destroy(context.Context, string, string) error { return nil }
 
-func (s *Sandbox) bury(string, string) error { return nil }
+func (s *Sandbox) bury(context.Context, string, string) error { return nil }
 
 func (s *Sandbox) sweepGroups() {}
 
 func (s *Sandbox) sweep(context.Context) {}
 
-func (s *Sandbox) trial() error {
+func (s *Sandbox) trial(context.Context) error {
 	return provider.ErrUnsupported.With("Pods cannot run on this host: sandbox pods need Linux. Use the docker provider, or run Homeport in a Linux virtual machine.")
 }

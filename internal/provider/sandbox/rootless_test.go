@@ -21,7 +21,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("this is the ordinary user")
 	}
-	home, err := os.MkdirTemp("", "homeport-rootless-")
+	home, err := os.MkdirTemp("", "homeport-rootless-") //nolint:usetesting // t.TempDir is closed to the ordinary user
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,9 +98,10 @@ func (s *Sandbox) Clouds() map[string]provider.Adapter {
 // whose sentence has the reason and the fix. It finds out once, by building a
 // machine up to the point where its agent would begin.
 func (s *Sandbox) Supported(ctx context.Context) error {
+	lasting := context.WithoutCancel(ctx)
 	s.probe.Do(func() {
 		err := s.background(func() {
-			s.supported = s.trial()
+			s.supported = s.trial(lasting)
 			close(s.probed)
 		})
 		if err != nil {

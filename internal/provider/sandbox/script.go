@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -78,11 +79,11 @@ func (f Fault) wait(byDefault time.Duration) time.Duration {
 }
 
 // SetScript puts a script in force in place of the last one.
-func (s *Sandbox) SetScript(script Script) error {
+func (s *Sandbox) SetScript(ctx context.Context, script Script) error {
 	if err := s.checkScript(script); err != nil {
 		return err
 	}
-	return s.changeScript(func(*Script) (*Script, error) { return &script, nil })
+	return s.changeScript(ctx, func(*Script) (*Script, error) { return &script, nil })
 }
 
 // Script returns what is in force, with the calls that are left.
@@ -95,8 +96,8 @@ func (s *Sandbox) Script() (Script, error) {
 }
 
 // ClearScript ends the script: the clouds behave.
-func (s *Sandbox) ClearScript() error {
-	return s.changeScript(func(*Script) (*Script, error) { return nil, nil })
+func (s *Sandbox) ClearScript(ctx context.Context) error {
+	return s.changeScript(ctx, func(*Script) (*Script, error) { return nil, nil })
 }
 
 func (s *Sandbox) checkScript(sc Script) error {
@@ -141,14 +142,14 @@ func (sc *Script) covers(cloud string) bool {
 
 // take returns the fault that this call of op meets, counting it; false = none.
 // Kinds narrows the choice to some of the operation's faults.
-func (s *Sandbox) take(cloud string, op Op) (Fault, bool, error) {
+func (s *Sandbox) take(ctx context.Context, cloud string, op Op) (Fault, bool, error) {
 	sc, err := s.readScript()
 	if err != nil || !sc.covers(cloud) || !slices.ContainsFunc(sc.Faults, func(f Fault) bool { return f.Op == op }) {
 		return Fault{}, false, err
 	}
 	var met Fault
 	var hit bool
-	err = s.changeScript(func(sc *Script) (*Script, error) {
+	err = s.changeScript(ctx, func(sc *Script) (*Script, error) {
 		if !sc.covers(cloud) {
 			return sc, nil
 		}
@@ -185,8 +186,8 @@ func (s *Sandbox) readScript() (*Script, error) {
 }
 
 // changeScript replaces the script by what change makes of it, one node at a time.
-func (s *Sandbox) changeScript(change func(*Script) (*Script, error)) error {
-	unlock, err := lockFile(filepath.Join(s.dir, "script.lock"), patientLock)
+func (s *Sandbox) changeScript(ctx context.Context, change func(*Script) (*Script, error)) error {
+	unlock, err := lockFile(ctx, filepath.Join(s.dir, "script.lock"), patientLock)
 	if err != nil {
 		return fmt.Errorf("lock the sandbox script: %w", err)
 	}

@@ -32,7 +32,7 @@ func TestScriptHoldsForAllNodesAndCounts(t *testing.T) {
 	t.Parallel()
 	one, two := plain(t)
 	script := sandbox.Script{Provider: "saltpier", Faults: []sandbox.Fault{{Op: sandbox.OpOffers, Kind: "error", Times: 2}}}
-	if err := one.SetScript(script); err != nil {
+	if err := one.SetScript(t.Context(), script); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := two.Script(); err != nil || !reflect.DeepEqual(got, script) {
@@ -46,7 +46,7 @@ func TestScriptHoldsForAllNodesAndCounts(t *testing.T) {
 			t.Errorf("call %d: %v", i, err)
 		}
 	}
-	if err := two.ClearScript(); err != nil {
+	if err := two.ClearScript(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := one.Script(); err != nil || !reflect.DeepEqual(got, sandbox.Script{}) {
@@ -62,7 +62,7 @@ func TestScriptMovesPricesAndStock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SetScript(sandbox.Script{Prices: sandbox.Prices{Factor: "1.1"}, Stock: map[string]int{"H100_80GB": 0, "A100_80GB": 2}}); err != nil {
+	if err := s.SetScript(t.Context(), sandbox.Script{Prices: sandbox.Prices{Factor: "1.1"}, Stock: map[string]int{"H100_80GB": 0, "A100_80GB": 2}}); err != nil {
 		t.Fatal(err)
 	}
 	after, err := c.Offers(t.Context())
@@ -102,7 +102,7 @@ func TestScriptIsChecked(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &sc); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.SetScript(sc); !errors.Is(err, sandbox.ErrScript) {
+		if err := s.SetScript(t.Context(), sc); !errors.Is(err, sandbox.ErrScript) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -111,7 +111,7 @@ func TestScriptIsChecked(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &sc); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SetScript(sc); err != nil {
+	if err := s.SetScript(t.Context(), sc); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -55,7 +56,7 @@ func (k *socket) close() {
 // serve listens on a machine's socket, unless another node does. The agent in
 // the machine dials the path anew after each break, so a new socket under the
 // same name is all a new node needs.
-func (s *Sandbox) serve(c *cloud, name string) error {
+func (s *Sandbox) serve(ctx context.Context, c *cloud, name string) error {
 	if s.Agent == nil {
 		return nil
 	}
@@ -65,7 +66,7 @@ func (s *Sandbox) serve(c *cloud, name string) error {
 	if s.sockets.closed || s.sockets.open[dir] != nil {
 		return nil
 	}
-	unlock, err := lockFile(filepath.Join(dir, serveLock), 0)
+	unlock, err := lockFile(ctx, filepath.Join(dir, serveLock), 0)
 	if errors.Is(err, errLocked) {
 		return nil
 	}
@@ -103,7 +104,7 @@ func (s *Sandbox) agentHandler(c *cloud, name string) http.Handler {
 			refuse(w, http.StatusNotFound, "not_found")
 			return
 		}
-		f, _, err := s.take(c.Name, OpAgent)
+		f, _, err := s.take(r.Context(), c.Name, OpAgent)
 		if err != nil {
 			s.Logger.Error("read the sandbox script", "error", err)
 			refuse(w, http.StatusServiceUnavailable, "unavailable")

@@ -16,19 +16,23 @@ import (
 const skeletonName = "skeleton-1"
 
 // Folders of a pod's root, empty at first.
-var skeletonDirs = []string{"dev", "etc", "home", "media", "mnt", "opt/homeport/bin", "proc", "root", "run", "srv", "sys", "tmp", "usr",
-	"var/cache", "var/lib/homeport-agent", "var/local", "var/log", "var/opt", "var/spool", "var/tmp", "workspace"}
+var skeletonDirs = []string{
+	"dev", "etc", "home", "media", "mnt", "opt/homeport/bin", "proc", "root", "run", "srv", "sys", "tmp", "usr",
+	"var/cache", "var/lib/homeport-agent", "var/local", "var/log", "var/opt", "var/spool", "var/tmp", "workspace",
+}
 
 // What a pod sees of the host's /etc, if the host lets everybody read it.
 // Everything else does not exist in there.
-var etcAllowed = []string{"alternatives", "bash.bashrc", "bash_completion", "bash_completion.d", "bindresvport.blacklist", "ca-certificates.conf", "debian_version",
+var etcAllowed = []string{
+	"alternatives", "bash.bashrc", "bash_completion", "bash_completion.d", "bindresvport.blacklist", "ca-certificates.conf", "debian_version",
 	"default/locale", "environment", "ethertypes", "fonts", "gai.conf", "host.conf", "inputrc", "java", "ld.so.cache", "ld.so.conf", "ld.so.conf.d",
 	"locale.alias", "locale.conf", "locale.gen", "localtime", "login.defs", "magic", "magic.mime", "mime.types", "nanorc", "networks", "nsswitch.conf",
 	"os-release", "pam.conf", "pam.d", "perl", "profile", "profile.d", "protocols", "python3", "rpc", "security", "services", "shells", "skel",
-	"ssl/certs", "ssl/openssl.cnf", "pki/tls/certs", "terminfo", "timezone", "vim", "xattr.conf"}
+	"ssl/certs", "ssl/openssl.cnf", "pki/tls/certs", "terminfo", "timezone", "vim", "xattr.conf",
+}
 
 // Files of the pod's own.
-var skeletonFiles = map[string]string{
+var skeletonFiles = map[string]string{ //nolint:gosec // etc/passwd holds no password
 	"etc/passwd":                      "root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
 	"etc/group":                       "root:x:0:\ntty:x:5:\nnogroup:x:65534:\n",
 	"etc/hostname":                    "pod\n",

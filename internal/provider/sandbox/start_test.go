@@ -19,8 +19,10 @@ import (
 
 // request asks for a machine of an offer.
 func request(name string, o provider.Offer, port int) provider.Launch {
-	return provider.Launch{Name: name, Offer: o, MaxPrice: o.UpstreamPrice, SSHPort: port,
-		Bootstrap: provider.Bootstrap{Token: "token-of-" + name, Hostname: "abcd1234"}}
+	return provider.Launch{
+		Name: name, Offer: o, MaxPrice: o.UpstreamPrice, SSHPort: port,
+		Bootstrap: provider.Bootstrap{Token: "token-of-" + name, Hostname: "abcd1234"},
+	}
 }
 
 // open returns sandbox clouds on a folder; it skips where pods cannot run.

@@ -37,15 +37,15 @@ func (s *Sandbox) sweep(ctx context.Context) {
 				continue
 			}
 			alive[filepath.Join(c.dir, r.Name)] = true
-			if err := s.serve(c, r.Name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := s.serve(ctx, c, r.Name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				s.Logger.Warn("serve a sandbox machine", "name", r.Name, "error", err)
 			}
 		}
-		if err := s.clean(c.dir); err != nil {
+		if err := s.clean(ctx, c.dir); err != nil {
 			s.Logger.Warn("clean a sandbox cloud", "cloud", c.Name, "error", err)
 		}
 	}
-	if err := s.clean(s.dir); err != nil {
+	if err := s.clean(ctx, s.dir); err != nil {
 		s.Logger.Warn("clean the sandbox folder", "error", err)
 	}
 	for _, dir := range s.sockets.dirs() {
@@ -56,7 +56,7 @@ func (s *Sandbox) sweep(ctx context.Context) {
 }
 
 // clean removes folders that are no machine and that nobody holds.
-func (s *Sandbox) clean(dir string) error {
+func (s *Sandbox) clean(ctx context.Context, dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("list: %w", err)
@@ -70,7 +70,7 @@ func (s *Sandbox) clean(dir string) error {
 		}
 		left := strings.HasPrefix(e.Name(), gonePrefix) || strings.HasPrefix(e.Name(), newPrefix) || strings.HasPrefix(e.Name(), trialPrefix)
 		if left && s.Clock.Wall().Sub(info.ModTime()) > halfMade {
-			errs = append(errs, scrap(path))
+			errs = append(errs, scrap(ctx, path))
 		}
 	}
 	return errors.Join(errs...)
@@ -131,7 +131,7 @@ func listenSocket(run string) (net.Listener, error) {
 }
 
 // trial builds a machine up to its agent and removes it.
-func (s *Sandbox) trial() error {
+func (s *Sandbox) trial(ctx context.Context) error {
 	info, err := os.Stat(s.AgentBinary)
 	if err != nil {
 		return unsupported("the program homeport-agent is missing; build it beside homeport", err)
@@ -143,13 +143,13 @@ func (s *Sandbox) trial() error {
 	if err != nil {
 		return fmt.Errorf("try the sandbox: %w", err)
 	}
-	defer func() { _ = scrap(dir) }() // a later sweep gets what this leaves
+	defer func() { _ = scrap(ctx, dir) }() // a later sweep gets what this leaves
 	for _, d := range []string{"run", "upper", "m"} {
 		if err := os.Mkdir(filepath.Join(dir, d), 0o755); err != nil {
 			return fmt.Errorf("try the sandbox: %w", err)
 		}
 	}
-	lock, err := openLock(filepath.Join(dir, lockName), noWait)
+	lock, err := openLock(ctx, filepath.Join(dir, lockName), noWait)
 	if err != nil {
 		return fmt.Errorf("try the sandbox: %w", err)
 	}
