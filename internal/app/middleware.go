@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"regexp"
@@ -39,7 +40,8 @@ func (a *App) outer(next http.Handler) http.Handler {
 
 // finishRequest logs and counts a request, and answers for one that panicked.
 func (a *App) finishRequest(rec *recorder, r *http.Request, start time.Time) {
-	if v := recover(); v != nil && v != http.ErrAbortHandler {
+	v := recover()
+	if err, _ := v.(error); v != nil && !errors.Is(err, http.ErrAbortHandler) {
 		a.logger.ErrorContext(r.Context(), "request panicked", "path", r.URL.Path, "panic", v, "stack", string(debug.Stack()))
 		if !rec.wrote {
 			api.WriteFault(rec, api.ErrInternal)
