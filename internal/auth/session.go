@@ -143,6 +143,7 @@ func (s *Service) turnTx(ctx context.Context, tx pgx.Tx, found session, presente
 	case turnReused:
 		_, err := s.endSessionsTx(ctx, tx, found.User.ID, found.ID, ScopeLocal, "reuse")
 		return "", ErrRefreshReused, err
+	case turnNone:
 	}
 	return "", ErrRefreshUnknown, nil
 }
