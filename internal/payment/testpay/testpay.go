@@ -56,6 +56,7 @@ type Processor struct {
 
 var _ payment.Processor = (*Processor)(nil)
 
+//nolint:gosec // a statement; the secret is its argument
 const sqlInsertSecret = `
 insert into testpay_secret (single, sealed) values (true, $1) on conflict (single) do nothing`
 
