@@ -306,10 +306,9 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return unavailable("delete", key, err)
 	}
-	for d := filepath.Dir(path); d != s.root; d = filepath.Dir(d) {
-		if os.Remove(d) != nil {
-			break // not empty
-		}
+	d := filepath.Dir(path)
+	for d != s.root && os.Remove(d) == nil { // one that is not empty stays
+		d = filepath.Dir(d)
 	}
 	return nil
 }
