@@ -256,7 +256,7 @@ order by team_id`
 func (s *Service) acceptInvitations(ctx context.Context, p Person) error {
 	email, err := foldEmail(p.Email)
 	if err != nil {
-		return nil // nobody can have invited such an address
+		return nil //nolint:nilerr // nobody can have invited such an address
 	}
 	rows, err := s.Pool.Query(ctx, sqlListInviters, email, s.Clock.Now())
 	if err != nil {
