@@ -13,5 +13,4 @@ type Pod struct {
 	Rootless  bool     // one uid only: chown and writes below /usr fail
 	Limits    string   // what is and is not enforced, for the message of the day
 	Ready     *os.File // write one byte, then close, once the agent runs; closing it alone means failure
-	watch     string   // folder that ends the pod when it vanishes
 }

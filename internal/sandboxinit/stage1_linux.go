@@ -99,8 +99,10 @@ func spawn(p plan, files []*os.File, b birth) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: cloneRootless}
 	if !p.Rootless {
 		ids := idMap(p.UIDBase)
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: cloneRoot, UidMappings: ids, GidMappings: ids,
-			GidMappingsEnableSetgroups: true, Credential: &syscall.Credential{}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Setsid: true, Cloneflags: cloneRoot, UidMappings: ids, GidMappings: ids,
+			GidMappingsEnableSetgroups: true, Credential: &syscall.Credential{},
+		}
 	}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start PID 1: %w", err)

@@ -23,8 +23,10 @@ func Stage2(ctx context.Context, run func(ctx context.Context, pod Pod) error) e
 		send(out, err)
 		return err
 	}
-	pod := Pod{SSH: inherited(fdReport+1, p.SSH), Socket: runDir + "/node.sock", Token: p.Token, Hostname: p.Hostname,
-		StateDir: stateDir, Workspace: workspace, Rootless: p.Rootless, Limits: p.Enforced}
+	pod := Pod{
+		SSH: inherited(fdReport+1, p.SSH), Socket: runDir + "/node.sock", Token: p.Token, Hostname: p.Hostname,
+		StateDir: stateDir, Workspace: workspace, Rootless: p.Rootless, Limits: p.Enforced,
+	}
 	if err := enter(p); err != nil {
 		send(out, err)
 		return err
