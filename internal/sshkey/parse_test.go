@@ -153,8 +153,10 @@ func TestParseRefuses(t *testing.T) {
 
 // Whatever is accepted is one plain key to an SSH server.
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{ed25519Key, rsa1024Key, rsa2048Key, ecdsa256Key, ecdsa384Key, ecdsa521Key, dsaKey,
-		`command="x" ` + ed25519Key, ed25519Key + " c\r\n" + ecdsa256Key, "ssh-ed25519 \x00", "\ufeff " + ed25519Key} {
+	for _, seed := range []string{
+		ed25519Key, rsa1024Key, rsa2048Key, ecdsa256Key, ecdsa384Key, ecdsa521Key, dsaKey,
+		`command="x" ` + ed25519Key, ed25519Key + " c\r\n" + ecdsa256Key, "ssh-ed25519 \x00", "\ufeff " + ed25519Key,
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
