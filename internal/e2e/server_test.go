@@ -70,7 +70,7 @@ type server struct {
 // folder are gone when the test ends.
 func newServer(t *testing.T) *server {
 	t.Helper()
-	state, err := os.MkdirTemp("", "hp") // short: sockets live below it
+	state, err := os.MkdirTemp("", "hp") //nolint:usetesting // short: sockets live below it
 	if err != nil {
 		t.Fatal(err)
 	}

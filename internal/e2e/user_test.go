@@ -322,12 +322,12 @@ func (u *user) try(p apitype.Pod, command string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	session, err := client.NewSession()
 	if err != nil {
 		return "", err
 	}
-	defer session.Close()
+	defer func() { _ = session.Close() }() // it ended with the command
 	out, err := session.CombinedOutput(command)
 	return string(out), err
 }
