@@ -95,21 +95,16 @@ function Providers() {
   const { data } = useResources()
   const names = providerNames(Object.values(data ?? {}).flat())
   return (
-    <section
-      aria-labelledby="providers"
-      className="min-h-[106px] border-line-1 border-y py-5 sm:min-h-[66px]"
-    >
+    <section aria-labelledby="providers" className="border-line-1 border-y py-5">
       <h2 id="providers" className="sr-only">
         {copy.landing.providers}
       </h2>
       <ul
         aria-label={copy.landing.providers}
-        className="grid grid-cols-2 gap-x-8 gap-y-2 text-low text-lead sm:flex sm:flex-wrap sm:justify-between"
+        className="grid min-h-7 grid-cols-2 gap-x-8 gap-y-2 text-low text-lead sm:flex sm:flex-wrap sm:justify-between"
       >
         {names.map((name) => (
-          <li key={name} className="capitalize">
-            {name}
-          </li>
+          <li key={name}>{name}</li>
         ))}
       </ul>
     </section>

@@ -1,4 +1,4 @@
-import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { type QueryClient, queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { call } from '@/api/client'
 import { detailOf } from '@/api/error'
 import { settled } from '@/api/optimistic'
@@ -33,6 +33,19 @@ export function usePods(enabled = true) {
   return useQuery({ ...podsQuery(team?.id ?? ''), enabled: enabled && team !== null })
 }
 
+/** A quick cloud is done long before the next regular reading: these catch it. */
+const soon = [1_500, 4_000, 10_000]
+
+/** Reads pods and volumes again shortly after an order or a deletion. */
+function followUp(client: QueryClient, teamId: string): void {
+  for (const delay of soon) {
+    setTimeout(() => {
+      void client.invalidateQueries({ queryKey: podsKey(teamId) })
+      void client.invalidateQueries({ queryKey: volumesQuery(teamId).queryKey })
+    }, delay)
+  }
+}
+
 let temps = 0
 
 /** Orders a pod. It stands in the list at once under a temporary id, and leaves it when the order fails. */
@@ -53,7 +66,10 @@ export function useCreatePod(teamId: string) {
       client.setQueryData<Pod[]>(queryKey, (old) => [temp, ...(old ?? [])])
       return temp.id
     },
-    onSuccess: (pod, _order, tempId) => replace(tempId, pod),
+    onSuccess: (pod, _order, tempId) => {
+      replace(tempId, pod)
+      followUp(client, teamId)
+    },
     onError: (error, _order, tempId) => {
       if (tempId) replace(tempId, null)
       alertToast(detailOf(error, copy.create.postFailed))
@@ -83,6 +99,7 @@ export function useDeletePod(teamId: string) {
       await client.cancelQueries({ queryKey })
       put(pod.id, 'deleting')
     },
+    onSuccess: () => followUp(client, teamId),
     onError: (error, pod) => {
       put(pod.id, pod.status)
       const detail = detailOf(error, '')
