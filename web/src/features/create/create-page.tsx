@@ -172,7 +172,7 @@ function Waiting({ failed }: { failed: boolean }) {
           <Skeleton key={key} className="h-[78px] rounded-card" />
         ))}
       </div>
-      <Skeleton className="h-96 rounded-card" />
+      <Skeleton className="h-48 rounded-card" />
     </div>
   )
 }

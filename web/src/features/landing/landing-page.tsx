@@ -101,7 +101,7 @@ function Providers() {
       </h2>
       <ul
         aria-label={copy.landing.providers}
-        className="grid min-h-7 grid-cols-2 gap-x-8 gap-y-2 text-low text-lead sm:flex sm:flex-wrap sm:justify-between"
+        className="grid min-h-11 grid-cols-2 gap-x-8 gap-y-2 text-low text-lead sm:flex sm:flex-wrap sm:justify-between"
       >
         {names.map((name) => (
           <li key={name}>{name}</li>

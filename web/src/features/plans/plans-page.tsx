@@ -83,7 +83,7 @@ function SalesLink() {
   return (
     <a
       href={`mailto:${address}`}
-      className={`${buttonStyles({ size: 'large' })} mt-5 w-full sm:w-auto sm:min-w-44`}
+      className={`${buttonStyles({ size: 'large' })} mt-5 w-full sm:w-auto sm:min-w-56`}
     >
       {copy.plans.sales}
     </a>

@@ -101,7 +101,7 @@ const columns: readonly Column<Volume>[] = [
           max={volumeSizeGb}
           text={usedText(size_gb)}
           palette="usage"
-          className="mt-1.5"
+          className="mt-2"
         />
       </div>
     ),
