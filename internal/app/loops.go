@@ -106,7 +106,7 @@ func (a *App) background() []loop {
 		}},
 		{"reaper", time.Minute, a.pods.Reap},
 		{"offers", offersEvery, a.offers.Refresh},
-		{"exhaustion", time.Second, a.meter.ExhaustSweep},
+		{"exhaustion", 500 * time.Millisecond, a.meter.ExhaustSweep},
 		{"settlement", time.Minute, a.meter.SettleSweep},
 		{"payments", time.Minute, a.payments.ReadOpen},
 		{"test payments", time.Second, a.testpay.DeliverDue},
