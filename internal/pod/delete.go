@@ -69,15 +69,32 @@ func (s *Service) endTx(ctx context.Context, tx pgx.Tx, p *Pod, e Event, reason,
 	if p.RestoredWallAt == nil {
 		return s.finishTx(ctx, tx, p)
 	}
-	if p.ReadyAt != nil {
-		if err := s.Wallet.StopTx(ctx, tx, p.ID, at); err != nil {
-			return err
-		}
+	if err := s.stopMeterTx(ctx, tx, p); err != nil {
+		return err
 	}
 	if err := savePod(ctx, tx, p); err != nil {
 		return err
 	}
 	return s.nudgeTx(ctx, tx, p.ID)
+}
+
+// stopMeterTx stops the pod's meter at StoppedAt, and sets StoppedAt to where
+// it really ended: an empty wallet may have stopped it before.
+func (s *Service) stopMeterTx(ctx context.Context, tx pgx.Tx, p *Pod) error {
+	if p.ReadyAt == nil {
+		return nil
+	}
+	if err := s.Wallet.StopTx(ctx, tx, p.ID, *p.StoppedAt); err != nil {
+		return err
+	}
+	ends, err := s.Wallet.MeteredUntil(ctx, tx, []uuid.UUID{p.ID})
+	if err != nil {
+		return err
+	}
+	if end, ok := ends[p.ID]; ok {
+		p.StoppedAt = &end
+	}
+	return nil
 }
 
 // finishTx ends a pod for good: the volume is free, the port goes back, and the
@@ -90,9 +107,6 @@ func (s *Service) finishTx(ctx context.Context, tx pgx.Tx, p *Pod) error {
 	now, wall := s.Clock.Now(), s.Clock.Wall()
 	p.Status, p.StatusWallAt = status, wall
 	p.EndedAt, p.EndedWallAt, p.NextWallAt = &now, &wall, nil
-	if err := savePod(ctx, tx, p); err != nil {
-		return err
-	}
 	if err := s.dropInstancesTx(ctx, tx, p.ID, "the pod ended"); err != nil {
 		return err
 	}
@@ -102,10 +116,11 @@ func (s *Service) finishTx(ctx context.Context, tx pgx.Tx, p *Pod) error {
 	if err := s.Volumes.ReleaseTx(ctx, tx, p.VolumeID, p.ID, now); err != nil {
 		return err
 	}
-	if p.ReadyAt != nil {
-		if err := s.Wallet.StopTx(ctx, tx, p.ID, *p.StoppedAt); err != nil {
-			return err
-		}
+	if err := s.stopMeterTx(ctx, tx, p); err != nil {
+		return err
+	}
+	if err := savePod(ctx, tx, p); err != nil {
+		return err
 	}
 	return s.nudgeTx(ctx, tx, p.ID)
 }
