@@ -3,6 +3,7 @@ import { defineConfig } from '@playwright/test'
 // The specs start the real binary themselves, one per worker (e2e/fixture.ts): no webServer here.
 export default defineConfig({
   testDir: 'e2e',
+  testIgnore: 'screenshots/**', // they show, they test nothing: see playwright.screenshots.config.ts
   workers: 1,
   reporter: process.env.CI ? 'line' : 'list',
   timeout: 60_000,
