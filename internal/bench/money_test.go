@@ -53,7 +53,7 @@ func TestDurable(t *testing.T) {
 	bench.Env = append(os.Environ(), "HOMEPORT_TEST_DATABASE_URL="+address.String())
 	bench.Stdout, bench.Stderr = out, out
 	if err := bench.Run(); err != nil {
-		text, _ := os.ReadFile(out.Name()) //nolint:errcheck // only shown
+		text, _ := os.ReadFile(out.Name())
 		t.Fatalf("the benchmarks of internal/wallet: %v\n%s", err, text)
 	}
 }

@@ -90,7 +90,9 @@ func report(dir, mode string) (string, error) {
 	}{
 		{"wallet", func(text string) []topic { return parseWallet("Money, in memory", text) }},
 		{"durable", func(text string) []topic { return parseWallet("Money, on disk", text) }},
-		{"snapshot", parseSnapshot}, {"faults", parseFaults}, {"web", parseWeb},
+		{"snapshot", parseSnapshot},
+		{"faults", parseFaults},
+		{"web", parseWeb},
 	} {
 		text, err := os.ReadFile(filepath.Join(dir, stage.name+".txt"))
 		if errors.Is(err, fs.ErrNotExist) {
