@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"homeport.dev/homeport/internal/fail"
+	"homeport.dev/homeport/internal/id"
 	"homeport.dev/homeport/internal/provider"
 )
 
@@ -47,13 +48,19 @@ func (s *Service) Terminate(ctx context.Context, instanceID uuid.UUID) error {
 		return nil
 	}
 	fail.Point("pod.terminate.called")
-	return s.changeInstance(ctx, in, func(tx pgx.Tx, _ *Pod, in *Instance) error {
+	over := false
+	err = s.changeInstance(ctx, in, func(tx pgx.Tx, p *Pod, in *Instance) error {
+		over = p.Status.Ending() || p.Status == Deleted
 		if in.State != Terminating {
 			return nil
 		}
 		in.set(Gone, in.Reason, s.Clock.Wall())
 		return saveInstance(ctx, tx, in)
 	})
+	if err != nil || !over || s.DNS == nil {
+		return err
+	}
+	return s.DNS.Remove(ctx, id.First(in.PodID)+"."+s.Host)
 }
 
 const sqlTryLater = `
