@@ -13,6 +13,12 @@ export type Segment = components['schemas']['Segment']
 export type SSHKey = components['schemas']['SSHKey']
 type UserInfo = components['schemas']['UserInfo']
 
+/** What auth-js keeps in the browser's storage; only the tokens matter here. */
+export interface Session {
+  access_token: string
+  refresh_token: string
+}
+
 interface Letter {
   to: string
   text: string
@@ -36,12 +42,17 @@ export function linkOf(text: string): string {
 
 export class Client {
   teamId = ''
+  userId = ''
+  private session: Session
+  private renewedAt = Date.now()
 
   private constructor(
     readonly homeport: Homeport,
     readonly email: string,
-    private token: string,
-  ) {}
+    session: Session,
+  ) {
+    this.session = session
+  }
 
   /** Signs a new person in, as a program without a browser does. */
   static async signIn(homeport: Homeport, email = `${randomUUID()}@example.com`): Promise<Client> {
@@ -66,18 +77,35 @@ export class Client {
     })
     const hash = new URLSearchParams(new URL(confirmed.headers.get('location') ?? '').hash.slice(1))
     const session = await post(`${auth}/verify`, { type: 'magiclink', token_hash: hash.get('token_hash') })
-    const client = new Client(homeport, email, session.access_token)
-    const info = await client.get<UserInfo>('/user/info')
-    client.teamId = info.personal_team.id
-    return client
+    return new Client(homeport, email, session).known()
   }
 
   /** A client on a session that a browser holds. */
   static async adopt(homeport: Homeport, email: string, token: string): Promise<Client> {
-    const client = new Client(homeport, email, token)
-    const info = await client.get<UserInfo>('/user/info')
-    client.teamId = info.personal_team.id
-    return client
+    return new Client(homeport, email, { access_token: token, refresh_token: '' }).known()
+  }
+
+  private async known(): Promise<Client> {
+    const info = await this.get<UserInfo>('/user/info')
+    this.userId = info.user_id
+    this.teamId = info.personal_team.id
+    return this
+  }
+
+  /** A session that a browser may hold, with most of its token's quarter of an hour left. */
+  async fresh(): Promise<Session> {
+    if (this.session.refresh_token !== '' && Date.now() - this.renewedAt > 5 * 60_000) {
+      const url = `${this.homeport.url}/auth/v1/token?grant_type=refresh_token`
+      this.follow(await post(url, { refresh_token: this.session.refresh_token }))
+    }
+    return this.session
+  }
+
+  /** Goes on with the session that a browser renewed: the one before is used up. */
+  follow(session: Session): void {
+    if (session.refresh_token === this.session.refresh_token) return
+    this.session = session
+    this.renewedAt = Date.now()
   }
 
   async call(
@@ -89,7 +117,7 @@ export class Client {
     return fetch(`${this.homeport.url}/api${path}`, {
       method,
       headers: {
-        Authorization: `Bearer ${this.token}`,
+        Authorization: `Bearer ${(await this.fresh()).access_token}`,
         ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
         ...headers,
       },
@@ -108,6 +136,10 @@ export class Client {
   async delete(path: string): Promise<void> {
     const r = await this.call('DELETE', path)
     if (!r.ok) throw new Error(`DELETE ${path}: ${r.status} ${await r.text()}`)
+  }
+
+  async patch<T>(path: string, body: unknown): Promise<T> {
+    return ok<T>(await this.call('PATCH', path, body))
   }
 
   /** Pays into the wallet through the test checkout and waits for the credit. */
@@ -197,7 +229,7 @@ async function post(url: string, body: unknown) {
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify(body),
   })
-  return ok<{ access_token: string }>(r)
+  return ok<Session>(r)
 }
 
 async function ok<T>(r: Response): Promise<T> {

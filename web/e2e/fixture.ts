@@ -5,7 +5,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { test as base, expect } from '@playwright/test'
+import { test as base, expect, type Page } from '@playwright/test'
+import type { Client } from './client'
+import { Seeds } from './seeds'
 
 const bin = process.env.HOMEPORT_BIN ?? resolve(import.meta.dirname, '../../bin')
 
@@ -103,8 +105,24 @@ export async function newHomeport(): Promise<Homeport> {
   return new Homeport(await freePort())
 }
 
-// biome-ignore lint/complexity/noBannedTypes: Playwright's word for "no fixtures of this scope"
-export const test = base.extend<{}, { homeport: Homeport }>({
+interface Visit {
+  /** Who looks; a visitor by default. */
+  as?: Client
+  /** The team on stage; by default the person's own choice, `Client.teamId`. */
+  team?: string
+  width?: Width
+}
+
+/** The two widths of the checks. */
+export const widths = { D: { width: 1440, height: 900 }, M: { width: 390, height: 844 } } as const
+type Width = keyof typeof widths
+
+interface Fixtures {
+  /** Opens a page of the product as somebody, at one of the two widths. */
+  visit: (path: string, options?: Visit) => Promise<void>
+}
+
+export const test = base.extend<Fixtures, { homeport: Homeport; seeds: Seeds }>({
   homeport: [
     // biome-ignore lint/correctness/noEmptyPattern: Playwright reads the pattern
     async ({}, use) => {
@@ -118,6 +136,36 @@ export const test = base.extend<{}, { homeport: Homeport }>({
     },
     { scope: 'worker', timeout: 60_000 },
   ],
+  seeds: [async ({ homeport }, use) => use(new Seeds(homeport)), { scope: 'worker' }],
+  baseURL: async ({ homeport }, use) => use(homeport.url),
+  visit: async ({ page, homeport }, use) => {
+    const seen = new Set<Client>()
+    await use(async (path, options = {}) => {
+      await page.setViewportSize(widths[options.width ?? 'D'])
+      if (options.as) {
+        seen.add(options.as)
+        await enter(page, homeport, options.as, options.team)
+      }
+      await page.goto(path)
+    })
+    for (const client of seen) await takeBack(page, homeport, client)
+  },
 })
+
+/** Puts a person's session and team into the browser. Nothing is drawn yet. */
+async function enter(page: Page, homeport: Homeport, client: Client, team = client.teamId): Promise<void> {
+  const session = JSON.stringify(await client.fresh())
+  await page.context().addCookies([{ name: 'homeport-team', value: team, url: homeport.url }])
+  await page.goto(`${homeport.url}/robots.txt`)
+  await page.evaluate((value) => localStorage.setItem('homeport-auth', value), session)
+}
+
+/** Goes on with the session that the page may have renewed, so that the next test's is not one used up. */
+async function takeBack(page: Page, homeport: Homeport, client: Client): Promise<void> {
+  if (page.isClosed() || !page.url().startsWith(homeport.url)) return
+  const text = await page.evaluate(() => localStorage.getItem('homeport-auth')).catch(() => null)
+  const session = text === null ? null : JSON.parse(text)
+  if (session?.user?.id === client.userId) client.follow(session)
+}
 
 export { expect }
