@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"homeport.dev/homeport/internal/fault"
+	"homeport.dev/homeport/internal/pg"
 )
 
 // Faults of changing a team.
@@ -25,19 +26,43 @@ var (
 
 const sqlRenameTeam = `update team set name = $2 where id = $1`
 
-// Rename gives the team another name. An admin does it. The faults are ErrName
-// and those of Authorize.
-func (s *Service) Rename(ctx context.Context, scope Scope, name string) error {
+// Rename gives the team another name and returns the team. An admin does it.
+// The faults are ErrName and those of Authorize.
+func (s *Service) Rename(ctx context.Context, scope Scope, name string) (Team, error) {
 	name, err := cleanName(name)
 	if err != nil {
-		return err
+		return Team{}, err
 	}
-	return s.change(ctx, scope, Manage, func(tx pgx.Tx, scope Scope, now time.Time) error {
+	var renamed Team
+	err = s.change(ctx, scope, Manage, func(tx pgx.Tx, scope Scope, now time.Time) error {
 		if _, err := tx.Exec(ctx, sqlRenameTeam, scope.team, name); err != nil {
 			return fmt.Errorf("rename team %s: %w", scope.team, err)
 		}
+		if renamed, err = findTeam(ctx, tx, scope); err != nil {
+			return err
+		}
 		return record(ctx, tx, scope, "team.rename", scope.team, nil, now)
 	})
+	return renamed, err
+}
+
+const sqlFindTeam = `
+select t.id, t.name, t.description, t.plan, t.personal_of is not null as is_personal,
+  t.max_members, m.role, t.created_at
+from membership m join team t on t.id = m.team_id
+where t.id = $1 and m.user_id = $2 and t.state = 'active'`
+
+// findTeam reads the scope's team as its person sees it.
+func findTeam(ctx context.Context, q pg.Querier, scope Scope) (Team, error) {
+	rows, err := q.Query(ctx, sqlFindTeam, scope.team, scope.UserID())
+	if err != nil {
+		return Team{}, fmt.Errorf("find team %s: %w", scope.team, err)
+	}
+	t, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[Team])
+	if err != nil {
+		return Team{}, fmt.Errorf("find team %s: %w", scope.team, err)
+	}
+	return t, nil
 }
 
 // cleanName trims a team's name and keeps it on one line. The fault is ErrName.

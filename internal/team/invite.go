@@ -39,7 +39,9 @@ var (
 	ErrInvitationNotFound = fault.New(fault.NotFound, "invitation_not_found", "There is no such invitation.")
 )
 
-var emailForm = regexp.MustCompile(`^[^\s@<>"(),:;\\\x00-\x1f\x7f]+@[^\s@<>"(),:;\\\x00-\x1f\x7f]+\.[^\s@.<>"(),:;\\\x00-\x1f\x7f]+$`)
+// emailForm is what a letter can be sent to and a person can sign in with:
+// printable ASCII, name@host.domain.
+var emailForm = regexp.MustCompile(`^[^\x00-\x20\x7f-\x{10ffff}@"(),:;<>\[\\\]]{1,64}@[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$`)
 
 // An Invitation waits for somebody who has no account yet.
 type Invitation struct {

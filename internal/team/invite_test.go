@@ -105,6 +105,10 @@ func TestInvitedAddresses(t *testing.T) {
 		"ada@example": "Please enter a valid email address", "ada example.org": "Please enter a valid email address",
 		"a@b@example.org": "Please enter a valid email address", "a\x00@example.org": "Please enter a valid email address",
 		"Ada <ada@example.org>":              "Please enter a valid email address",
+		"ada@münchen.example":                "Please enter a valid email address",
+		"ädå@example.org":                    "Please enter a valid email address",
+		"ada@-example.org":                   "Please enter a valid email address",
+		"ada@example.org.":                   "Please enter a valid email address",
 		strings.Repeat("a", 255) + "@ex.org": "Email must be less than 255 characters",
 	} {
 		if _, err := c.invite(scope, email); !errors.Is(err, team.ErrEmail) || fault.Of(err).Detail != want {
@@ -336,8 +340,12 @@ func TestRoles(t *testing.T) {
 		{"one of two admins", admin, admin.UserID(), team.Viewer, nil},
 		{"by who was admin", admin, member.UserID(), team.Viewer, team.ErrForbidden},
 	} {
-		if err := c.SetRole(t.Context(), tt.by, tt.who, tt.role); !errors.Is(err, tt.want) {
+		m, err := c.SetRole(t.Context(), tt.by, tt.who, tt.role)
+		if !errors.Is(err, tt.want) {
 			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
+		}
+		if err == nil && (m.UserID != tt.who || m.Role != tt.role) {
+			t.Errorf("%s: answered %+v", tt.name, m)
 		}
 	}
 }
@@ -350,8 +358,8 @@ func TestOneAdminAlwaysStays(t *testing.T) {
 		a := teamtest.Admin(t, c.Pool, team.Pro)
 		b := teamtest.Join(t, c.Pool, a.TeamID(), team.Admin)
 		var wg sync.WaitGroup
-		wg.Go(func() { _ = c.SetRole(t.Context(), a, b.UserID(), team.Member) })
-		wg.Go(func() { _ = c.SetRole(t.Context(), b, a.UserID(), team.Member) })
+		wg.Go(func() { _, _ = c.SetRole(t.Context(), a, b.UserID(), team.Member) })
+		wg.Go(func() { _, _ = c.SetRole(t.Context(), b, a.UserID(), team.Member) })
 		wg.Wait()
 		var admins int
 		err := c.Pool.QueryRow(t.Context(), `select count(*) from membership where team_id = $1 and role = 'admin'`, a.TeamID()).Scan(&admins)
@@ -404,8 +412,9 @@ func TestRenaming(t *testing.T) {
 	c := newClub(t)
 	admin := teamtest.Admin(t, c.Pool, team.Pro)
 	for name, want := range map[string]error{" ": team.ErrName, strings.Repeat("é", 81): team.ErrName, " Docks\n": nil} {
-		if err := c.Rename(t.Context(), admin, name); !errors.Is(err, want) {
-			t.Errorf("%q: %v", name, err)
+		got, err := c.Rename(t.Context(), admin, name)
+		if !errors.Is(err, want) || err == nil && (got.Name != "Docks" || got.ID != admin.TeamID() || got.Role != team.Admin) {
+			t.Errorf("%q: %+v, %v", name, got, err)
 		}
 	}
 	info, err := c.UserInfo(t.Context(), team.Person{ID: admin.UserID(), Email: admin.Email()})

@@ -73,28 +73,57 @@ func (s *Service) RemoveMember(ctx context.Context, scope Scope, userID uuid.UUI
 
 const sqlSetRole = `update membership set role = $3 where team_id = $1 and user_id = $2`
 
-// SetRole changes a member's role. An admin does it. The faults are ErrRole,
-// ErrMemberNotFound, ErrLastAdmin and those of Authorize.
-func (s *Service) SetRole(ctx context.Context, scope Scope, userID uuid.UUID, role Role) error {
+// SetRole gives a member another role and returns them. An admin does it. The
+// faults are ErrRole, ErrMemberNotFound, ErrLastAdmin and those of Authorize.
+func (s *Service) SetRole(ctx context.Context, scope Scope, userID uuid.UUID, role Role) (Membership, error) {
 	if !role.allows(Read) {
-		return ErrRole
+		return Membership{}, ErrRole
 	}
-	return s.change(ctx, scope, Manage, func(tx pgx.Tx, scope Scope, now time.Time) error {
-		before, counts, err := findMember(ctx, tx, scope, userID)
-		if err != nil {
+	var changed Membership
+	err := s.change(ctx, scope, Manage, func(tx pgx.Tx, scope Scope, now time.Time) error {
+		if err := setRoleTx(ctx, tx, scope, userID, role, now); err != nil {
 			return err
 		}
-		if before == role {
-			return nil
-		}
-		if before == Admin && counts.Admins <= 1 {
-			return ErrLastAdmin
-		}
-		if _, err := tx.Exec(ctx, sqlSetRole, scope.team, userID, role); err != nil {
-			return fmt.Errorf("change the role of user %s in team %s: %w", userID, scope.team, err)
-		}
-		return record(ctx, tx, scope, "member.role", userID, map[string]any{"from": before, "to": role}, now)
+		var err error
+		changed, err = s.memberTx(ctx, tx, scope.team, userID)
+		return err
 	})
+	return changed, err
+}
+
+func setRoleTx(ctx context.Context, tx pgx.Tx, scope Scope, userID uuid.UUID, role Role, now time.Time) error {
+	before, counts, err := findMember(ctx, tx, scope, userID)
+	if err != nil {
+		return err
+	}
+	if before == role {
+		return nil
+	}
+	if before == Admin && counts.Admins <= 1 {
+		return ErrLastAdmin
+	}
+	if _, err := tx.Exec(ctx, sqlSetRole, scope.team, userID, role); err != nil {
+		return fmt.Errorf("change the role of user %s in team %s: %w", userID, scope.team, err)
+	}
+	return record(ctx, tx, scope, "member.role", userID, map[string]any{"from": before, "to": role}, now)
+}
+
+const sqlFindMember = `
+select id, user_id, role, '' as email from membership where team_id = $1 and user_id = $2`
+
+// memberTx reads one member, with their address.
+func (s *Service) memberTx(ctx context.Context, tx pgx.Tx, teamID, userID uuid.UUID) (Membership, error) {
+	rows, err := tx.Query(ctx, sqlFindMember, teamID, userID)
+	if err != nil {
+		return Membership{}, fmt.Errorf("find user %s in team %s: %w", userID, teamID, err)
+	}
+	m, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[Membership])
+	if err != nil {
+		return Membership{}, fmt.Errorf("find user %s in team %s: %w", userID, teamID, err)
+	}
+	one := []Membership{m}
+	err = s.addEmails(ctx, tx, one)
+	return one[0], err
 }
 
 type memberCounts struct{ Members, Admins int }
