@@ -22,6 +22,7 @@ import (
 	"homeport.dev/homeport/internal/fault"
 	"homeport.dev/homeport/internal/id"
 	"homeport.dev/homeport/internal/idem"
+	"homeport.dev/homeport/internal/interest"
 	"homeport.dev/homeport/internal/offer"
 	"homeport.dev/homeport/internal/payment"
 	"homeport.dev/homeport/internal/pod"
@@ -47,6 +48,7 @@ type Deps struct {
 	Volumes      *volume.Service
 	Offers       *offer.Service
 	Pods         *pod.Service
+	Interest     *interest.Service
 }
 
 type server struct {
@@ -65,6 +67,8 @@ func New(d Deps) (http.Handler, *huma.OpenAPI) {
 	mux := http.NewServeMux()
 	s := &server{Deps: d, api: humago.New(mux, config())}
 	s.registerUser()
+	s.registerTeams()
+	s.registerInterest()
 	s.registerPods()
 	s.registerVolumes()
 	s.registerKeys()

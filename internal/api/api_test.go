@@ -180,7 +180,7 @@ func TestIdempotencyKeyOnEveryPost(t *testing.T) {
 	w := newTown(t)
 	p := w.move(10 * money.Dollar)
 	volume, key := w.make(p, "/volumes", p.volumeBody()), w.make(p, "/ssh-keys", p.keyBody())
-	in := "?team_id=" + p.team
+	in, crew := "?team_id="+p.team, w.found(p)
 	w.is(w.call(p.token, "DELETE", "/volumes/"+volume+in, ""), 204)
 	volume = ""
 	for _, tt := range []struct {
@@ -192,6 +192,10 @@ func TestIdempotencyKeyOnEveryPost(t *testing.T) {
 		{"/ssh-keys", p.keyBody, 201},
 		{"/pods", func() string { return p.podBody(volume, key) }, 201},
 		{"/wallet/credit/checkout" + in, func() string { return `{"amount":12.34}` }, 200},
+		{"/teams/" + crew + "/invite", func() string { return `{"email":"ada@example.org"}` }, 200},
+		{"/product-interest", func() string {
+			return `{"team_id":"` + p.team + `","product":"batch-inference","interested":true}`
+		}, 201},
 	} {
 		first := w.is(w.call(p.token, "POST", tt.path, tt.body(), "Idempotency-Key", "one"), tt.status)
 		again := w.is(w.call(p.token, "POST", tt.path, " "+tt.body()+"\n", "Idempotency-Key", "one"), tt.status)

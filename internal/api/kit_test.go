@@ -21,6 +21,7 @@ import (
 	"homeport.dev/homeport/internal/clock"
 	"homeport.dev/homeport/internal/fault"
 	"homeport.dev/homeport/internal/id"
+	"homeport.dev/homeport/internal/interest"
 	"homeport.dev/homeport/internal/job"
 	"homeport.dev/homeport/internal/money"
 	"homeport.dev/homeport/internal/offer"
@@ -85,6 +86,14 @@ func newTown(t testing.TB) *town {
 	w.wallet = wallet.New(wallet.Deps{Pool: w.pool, Clock: w.clock.Clock, Logger: logger})
 	teams := team.New(team.Deps{Pool: w.pool, Clock: w.clock.Clock, Jobs: jobs, Logger: logger, Hooks: team.Hooks{
 		OpenWallet: w.wallet.OpenTx,
+		FindUser: func(_ context.Context, _ pgx.Tx, email string) (team.Person, bool, error) {
+			for _, p := range w.people {
+				if p.Email == email {
+					return p, true, nil
+				}
+			}
+			return team.Person{}, false, nil
+		},
 		Emails: func(context.Context, pgx.Tx, []uuid.UUID) (map[uuid.UUID]string, error) {
 			out := map[uuid.UUID]string{}
 			for _, p := range w.people {
@@ -111,6 +120,7 @@ func newTown(t testing.TB) *town {
 			Pool: w.pool, Clock: w.clock.Clock, Logger: logger, Wallet: w.wallet, Processor: till{}, PublicURL: "https://homeport.example",
 		}),
 		Keys: keys, Volumes: volumes, Offers: w.offers, Pods: w.pods,
+		Interest: interest.New(interest.Deps{Pool: w.pool, Clock: w.clock.Clock}),
 	})
 	return w
 }

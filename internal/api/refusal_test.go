@@ -51,7 +51,7 @@ func TestEveryCallRefusesAlike(t *testing.T) {
 	w := newTown(t)
 	p := w.move(money.Dollar)
 	all := operations()
-	if len(all) < 16 {
+	if len(all) < 26 {
 		t.Fatalf("%d calls are described", len(all))
 	}
 	for _, o := range all {
@@ -141,6 +141,13 @@ func TestForeignThingsLookLikeNone(t *testing.T) {
 	myVolume, myKey := w.make(mine, "/volumes", mine.volumeBody()), w.make(mine, "/ssh-keys", mine.keyBody())
 	volume, key := w.make(other, "/volumes", other.volumeBody()), w.make(other, "/ssh-keys", other.keyBody())
 	pod := w.make(other, "/pods", other.podBody(volume, key))
+	crew := w.found(other)
+	w.is(w.call(other.token, "POST", "/teams/"+crew+"/invite", `{"email":"ada@example.org"}`), 200)
+	var invitations []struct{ ID string }
+	w.is(w.call(other.token, "GET", "/teams/"+crew+"/pending-invitations", ""), 200).json(t, &invitations)
+	waits := func(id string) string {
+		return `{"team_id":"` + id + `","product":"batch-inference","interested":true}`
+	}
 	no := func() string { return id.New().String() }
 	for name, tt := range map[string]struct {
 		foreign      string
@@ -167,6 +174,18 @@ func TestForeignThingsLookLikeNone(t *testing.T) {
 		"its rates":        {volume, "GET", "/volumes/*/segments?team_id=" + mine.team, nil},
 		"its return":       {volume, "POST", "/volumes/*/restore?team_id=" + mine.team, nil},
 		"a key":            {key, "DELETE", "/ssh-keys/*?team_id=" + mine.team, nil},
+		"a team's name":    {crew, "PATCH", "/teams/*", func(string) string { return `{"name":"Mine"}` }},
+		"a team's end":     {crew, "DELETE", "/teams/*", nil},
+		"an invitation":    {crew, "POST", "/teams/*/invite", func(string) string { return `{"email":"bob@example.org"}` }},
+		"the invited":      {crew, "GET", "/teams/*/pending-invitations", nil},
+		"one invited":      {invitations[0].ID, "DELETE", "/teams/" + mine.team + "/pending-invitations/*", nil},
+		"one over there":   {crew, "DELETE", "/teams/*/pending-invitations/" + invitations[0].ID, nil},
+		"a member":         {other.token, "DELETE", "/teams/" + mine.team + "/members/*", nil},
+		"one in there":     {crew, "DELETE", "/teams/*/members/" + other.token, nil},
+		"a role":           {other.token, "PATCH", "/teams/" + mine.team + "/members/*", func(string) string { return `{"role":"viewer"}` }},
+		"a role in there":  {crew, "PATCH", "/teams/*/members/" + other.token, func(string) string { return `{"role":"viewer"}` }},
+		"interest":         {other.team, "GET", "/product-interest?product=batch-inference&team_id=*", nil},
+		"new interest":     {other.team, "POST", "/product-interest", waits},
 	} {
 		ask := func(thing string) string {
 			body := ""

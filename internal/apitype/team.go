@@ -36,6 +36,56 @@ type Member struct {
 	Role   string `json:"role" enum:"admin,member,viewer"`
 }
 
+// Invitation waits for somebody who has no account yet.
+type Invitation struct {
+	ID        string    `json:"id" doc:"Invitation id, a UUID."`
+	Email     string    `json:"email" doc:"Without upper case."`
+	CreatedAt time.Time `json:"created_at"`
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
+// Invite asks somebody into a team.
+type Invite struct {
+	_ struct{} `additionalProperties:"true"`
+
+	Email string `json:"email"`
+}
+
+// Invited is what became of an invitation at once.
+type Invited struct {
+	Status string `json:"status" enum:"accepted,pending" doc:"accepted: the person had an account and is a member now."`
+}
+
+// ChangeTeam changes what is given of a team.
+type ChangeTeam struct {
+	_ struct{} `additionalProperties:"true"`
+
+	Name *string `json:"name,omitempty" doc:"1 to 80 characters."`
+}
+
+// ChangeMember gives a member another role.
+type ChangeMember struct {
+	_ struct{} `additionalProperties:"true"`
+
+	Role string `json:"role" enum:"admin,member,viewer"`
+}
+
+// Interest says whether a team waits for a product that is not there yet.
+type Interest struct {
+	TeamID     string `json:"team_id"`
+	Product    string `json:"product" enum:"batch-inference,multi-node-clusters"`
+	Interested bool   `json:"interested"`
+}
+
+// SetInterest says or withdraws it.
+type SetInterest struct {
+	_ struct{} `additionalProperties:"true"`
+
+	TeamID     string `json:"team_id"`
+	Product    string `json:"product" enum:"batch-inference,multi-node-clusters"`
+	Interested bool   `json:"interested"`
+}
+
 // Config is what the page must know before it can call anything.
 type Config struct {
 	APIBase      string `json:"api_base"`

@@ -21,6 +21,7 @@ import (
 	"homeport.dev/homeport/internal/clock"
 	"homeport.dev/homeport/internal/fail"
 	"homeport.dev/homeport/internal/fault"
+	"homeport.dev/homeport/internal/interest"
 	"homeport.dev/homeport/internal/mail"
 	"homeport.dev/homeport/internal/mail/mailbox"
 	"homeport.dev/homeport/internal/meter"
@@ -72,6 +73,7 @@ type App struct {
 	volumes  *volume.Service
 	offers   *offer.Service
 	pods     *pod.Service
+	interest *interest.Service
 	meter    *meter.Service
 	payments *payment.Service
 	testpay  *testpay.Processor

@@ -23,6 +23,7 @@ import (
 	"homeport.dev/homeport/internal/dns"
 	"homeport.dev/homeport/internal/id"
 	"homeport.dev/homeport/internal/idem"
+	"homeport.dev/homeport/internal/interest"
 	"homeport.dev/homeport/internal/mail"
 	"homeport.dev/homeport/internal/mail/mailbox"
 	"homeport.dev/homeport/internal/meter"
@@ -179,6 +180,10 @@ func (a *App) wirePeople() error {
 		Pool: a.pool, Clock: a.clock, Jobs: a.queue, Logger: a.logger,
 		Hooks: team.Hooks{
 			OpenWallet: a.wallet.OpenTx,
+			FindUser: func(ctx context.Context, tx pgx.Tx, email string) (team.Person, bool, error) {
+				user, found, err := a.auth.FindUserTx(ctx, tx, email)
+				return team.Person{ID: user.ID, Email: user.Email}, found, err
+			},
 			Emails: func(ctx context.Context, tx pgx.Tx, ids []uuid.UUID) (map[uuid.UUID]string, error) {
 				return a.auth.EmailsTx(ctx, tx, ids)
 			},
@@ -187,6 +192,7 @@ func (a *App) wirePeople() error {
 			},
 		},
 	})
+	a.interest = interest.New(interest.Deps{Pool: a.pool, Clock: a.clock})
 	a.keys = sshkey.New(sshkey.Deps{
 		Pool: a.pool, Clock: a.clock, Logger: a.logger,
 		OnDeleteTx: func(ctx context.Context, tx pgx.Tx, keyID uuid.UUID) error { return a.pods.KeyGoneTx(ctx, tx, keyID) },

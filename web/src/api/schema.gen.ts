@@ -39,6 +39,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/product-interest": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether the team waits for a product that is not there yet */
+        get: operations["get-product-interest"];
+        put?: never;
+        /** Say that the team waits for a product, or withdraw it */
+        post: operations["set-product-interest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/resources": {
         parameters: {
             query?: never;
@@ -94,6 +112,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/teams/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** End a team: its volumes go to the deleter's trash for 30 days, its money back to those who paid it */
+        delete: operations["delete-team"];
+        options?: never;
+        head?: never;
+        /** Give a team another name */
+        patch: operations["change-team"];
+        trace?: never;
+    };
+    "/teams/{id}/invite": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Ask somebody into the team by e-mail address */
+        post: operations["invite"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/teams/{id}/members": {
         parameters: {
             query?: never;
@@ -101,11 +154,63 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The members of a team */
+        /** The members of a team, the longest-standing first */
         get: operations["list-members"];
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/teams/{id}/members/{userId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Take a member out of the team; with one's own id, leave it */
+        delete: operations["remove-member"];
+        options?: never;
+        head?: never;
+        /** Give a member another role */
+        patch: operations["change-member"];
+        trace?: never;
+    };
+    "/teams/{id}/pending-invitations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Who was invited and has not joined yet, newest first; Pro teams only */
+        get: operations["list-invitations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/teams/{id}/pending-invitations/{invitationId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Take an invitation back */
+        delete: operations["cancel-invitation"];
         options?: never;
         head?: never;
         patch?: never;
@@ -283,6 +388,14 @@ export interface components {
              */
             spending_per_hour: number;
         };
+        ChangeMember: {
+            /** @enum {string} */
+            role: "admin" | "member" | "viewer";
+        };
+        ChangeTeam: {
+            /** @description 1 to 80 characters. */
+            name?: string;
+        };
         Checkout: {
             checkout_url: string;
         };
@@ -334,6 +447,32 @@ export interface components {
              * @description USD, 0.01 to 10000, at most 2 decimals.
              */
             amount: number;
+        };
+        Interest: {
+            interested: boolean;
+            /** @enum {string} */
+            product: "batch-inference" | "multi-node-clusters";
+            team_id: string;
+        };
+        Invitation: {
+            /** Format: date-time */
+            created_at: string;
+            /** @description Without upper case. */
+            email: string;
+            /** Format: date-time */
+            expires_at: string;
+            /** @description Invitation id, a UUID. */
+            id: string;
+        };
+        Invite: {
+            email: string;
+        };
+        Invited: {
+            /**
+             * @description accepted: the person had an account and is a member now.
+             * @enum {string}
+             */
+            status: "accepted" | "pending";
         };
         Member: {
             email: string;
@@ -476,6 +615,12 @@ export interface components {
              * @description Null while it runs.
              */
             to: string | null;
+        };
+        SetInterest: {
+            interested: boolean;
+            /** @enum {string} */
+            product: "batch-inference" | "multi-node-clusters";
+            team_id: string;
         };
         SSHKey: {
             /** Format: date-time */
@@ -674,6 +819,76 @@ export interface operations {
             };
         };
     };
+    "get-product-interest": {
+        parameters: {
+            query: {
+                product: "batch-inference" | "multi-node-clusters";
+                /** @description Team id, a UUID. */
+                team_id: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Interest"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "set-product-interest": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Honoured for 24 hours: the same key and body get the first answer. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetInterest"];
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Interest"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "list-resources": {
         parameters: {
             query?: {
@@ -813,11 +1028,118 @@ export interface operations {
             };
         };
     };
+    "delete-team": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Team id, a UUID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "change-team": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Team id, a UUID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeTeam"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Team"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    invite: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Honoured for 24 hours: the same key and body get the first answer. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Team id, a UUID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Invite"];
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Invited"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "list-members": {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Team id, a UUID. */
                 id: string;
             };
             cookie?: never;
@@ -832,6 +1154,140 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Member"][];
                 };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "remove-member": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Team id, a UUID. */
+                id: string;
+                /** @description User id, a UUID. */
+                userId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "change-member": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Team id, a UUID. */
+                id: string;
+                /** @description User id, a UUID. */
+                userId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeMember"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Member"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-invitations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Team id, a UUID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Invitation"][];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "cancel-invitation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Team id, a UUID. */
+                id: string;
+                /** @description Invitation id, a UUID. */
+                invitationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Error */
             default: {

@@ -5,8 +5,7 @@ type Schemas = components['schemas']
 
 export type Balance = Schemas['Balance']
 export type CreatePod = UpcomingPaths['/pods']['post']['requestBody']['content']['application/json']
-/** Somebody invited who has not joined yet. */
-export type Invitation = { id: string; email: string }
+export type Invitation = Schemas['Invitation']
 export type Member = Schemas['Member']
 export type Offer = Schemas['Offer']
 export type Pod = Schemas['Pod']
@@ -18,4 +17,4 @@ export type UserInfo = Schemas['UserInfo']
 export type Volume = Schemas['Volume']
 
 /** The products that a team can say it waits for. */
-export type Product = 'batch-inference' | 'multi-node-clusters'
+export type Product = Schemas['Interest']['product']

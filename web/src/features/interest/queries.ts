@@ -37,7 +37,7 @@ export function useExpressInterest(teamId: string, product: Product) {
         { body: { team_id: teamId, product, interested: true } },
         { base: await interestBase() },
       ),
-    onSuccess: () => client.setQueryData(interestQuery(teamId, product).queryKey, { interested: true }),
+    onSuccess: (answer) => client.setQueryData(interestQuery(teamId, product).queryKey, answer),
   })
 }
 
