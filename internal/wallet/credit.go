@@ -28,22 +28,9 @@ func (s *Service) CreditTx(ctx context.Context, tx pgx.Tx, c Credit) (bool, erro
 	if !ok || c.Amount <= 0 || c.Key == "" {
 		return false, fmt.Errorf("credit team %s: source %q, amount %d and key %q must be set", c.TeamID, c.Source, c.Amount, c.Key)
 	}
-	var posted []postedRow
-	b, err := s.lock(ctx, tx, c.TeamID, func(batch *pgx.Batch) {
-		batch.Queue(sqlFindPosted, c.Key).Query(func(rows pgx.Rows) (err error) {
-			posted, err = pgx.CollectRows(rows, pgx.RowToStructByName[postedRow])
-			return err
-		})
-	})
+	b, err := s.lock(ctx, tx, c.TeamID)
 	if err != nil {
 		return false, err
-	}
-	want := postedRow{TeamID: c.TeamID, Code: credit, Amount: c.Amount, Reference: c.ReferenceID}
-	if len(posted) > 0 {
-		if posted[0] != want {
-			return false, fmt.Errorf("credit team %s: key %q was posted with other values before", c.TeamID, c.Key)
-		}
-		return false, nil
 	}
 	now := max(c.At.UnixMicro(), b.wallet.SettledUS)
 	if err := b.roll(now); err != nil {
@@ -56,5 +43,32 @@ func (s *Service) CreditTx(ctx context.Context, tx pgx.Tx, c Credit) (bool, erro
 	if err != nil {
 		return false, err
 	}
+	if b.plain() {
+		written, err := s.savePlain(ctx, tx, b)
+		if written || err != nil {
+			return written, err
+		}
+	}
+	posted, err := s.posted(ctx, tx, c)
+	if posted || err != nil {
+		return false, err
+	}
 	return true, s.save(ctx, tx, b)
+}
+
+// posted says whether the credit was posted before. Under the wallet's lock.
+func (s *Service) posted(ctx context.Context, tx pgx.Tx, c Credit) (bool, error) {
+	rows, err := tx.Query(ctx, sqlFindPosted, c.Key)
+	if err != nil {
+		return false, fmt.Errorf("find credit %q of team %s: %w", c.Key, c.TeamID, err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[postedRow])
+	if err != nil {
+		return false, fmt.Errorf("find credit %q of team %s: %w", c.Key, c.TeamID, err)
+	}
+	want := postedRow{TeamID: c.TeamID, Code: credit, Amount: c.Amount, Reference: c.ReferenceID}
+	if len(found) > 0 && found[0] != want {
+		return false, fmt.Errorf("credit team %s: key %q was posted with other values before", c.TeamID, c.Key)
+	}
+	return len(found) > 0, nil
 }

@@ -9,18 +9,16 @@ func CreditScript() string {
 	const key = `('bench:' || :client_id || ':' || :k)`
 	one := func(sql string) string { return strings.Join(strings.Fields(sql), " ") + ";\n" }
 	onTeam := func(sql string) string { return one(strings.ReplaceAll(sql, "$1", team)) }
-	insert := strings.NewReplacer(
+	post := strings.NewReplacer(
 		"@debit", "'"+testClearing.String()+"'", "@credit", account, "@amount", "10000", "@code", "'credit'", "@key", key,
 		"@team", team, "@kind", "null", "@resource", "null", "@segment", "null", "@from", "null", "@to", "null", "@day", "null",
 		"@reference", "'pi_test_'", "@description", "''", "@at", "'2027-03-14 12:00:00+00'",
-	).Replace(sqlInsertTransfer)
-	update := strings.NewReplacer(
 		"@balance", "balance_usd_micro + 10000", "@receivable", "0", "@settled", "settled_us", "@due", "due_us",
 		"@burn", "burn_usd_micro_per_hour", "@pod_burn", "pod_burn_usd_micro_per_hour", "@exhausts", "exhausts_us",
 		"@exhausted", "exhausted_us", "@switch_off", "switch_off_us", "@month", "month_us", "@spent", "month_spent_usd_micro",
-		"@team", team,
-	).Replace(sqlUpdateWallet)
+	).Replace(sqlPostCredit)
 	return "\\set n random(1, :teams)\n\\set k random(1, 9000000000000000000)\nbegin;\n" +
-		"\\startpipeline\n" + onTeam(sqlLockWallet) + onTeam(sqlListUnsettled) + one(strings.ReplaceAll(sqlFindPosted, "$1", key)) + "\\endpipeline\n" +
-		"\\startpipeline\n" + one(insert) + one(update) + "\\endpipeline\nend;\n"
+		strings.Replace(onTeam(sqlLockBook), ";\n", " \\gset\n", 1) +
+		"\\if :version <> :read_version\n" + onTeam(sqlListUnsettled) + "\\endif\n" +
+		one(post) + "end;\n"
 }

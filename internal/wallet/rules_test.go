@@ -92,6 +92,41 @@ func TestOneKeyPostsOnce(t *testing.T) {
 	h.wantBalance(scope, money.Dollar)
 }
 
+// A statement that waits for the wallet saw its segments before the wait.
+func TestACreditThatWaitedKnowsWhatBeganMeanwhile(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	teamID := h.wallet()
+	h.credit(teamID, money.Dollar)
+	first, err := h.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = first.Rollback(t.Context()) }()
+	start := wallet.Start{TeamID: teamID, ResourceID: id.New(), Kind: wallet.PodRuntime, Rate: perHour, At: h.clock.Now()}
+	if err := h.w.StartTx(t.Context(), first, start); err != nil {
+		t.Fatal(err)
+	}
+	var wait sync.WaitGroup
+	wait.Go(func() { h.credit(teamID, money.Dollar) })
+	for waiting := 0; waiting == 0; {
+		sql := `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+		if err := h.pool.QueryRow(t.Context(), sql).Scan(&waiting); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := first.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wait.Wait()
+	began := h.clock.Now()
+	h.clock.Advance(3 * time.Hour)
+	if at, exhausted := h.exhaust(teamID); !exhausted || !at.Equal(began.Add(2*time.Hour)) {
+		t.Errorf("exhausted %v at %s, want 2 h after %s", exhausted, at, began)
+	}
+	h.verify()
+}
+
 func TestRacesKeepTheBooks(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -2,8 +2,8 @@ package wallet
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -13,11 +13,22 @@ import (
 	"homeport.dev/homeport/internal/pg"
 )
 
-const sqlLockWallet = `
-select team_id, account_id, receivable_account_id, balance_usd_micro, receivable_usd_micro,
-  settled_us, due_us, burn_usd_micro_per_hour, pod_burn_usd_micro_per_hour,
-  exhausts_us, exhausted_us, switch_off_us, month_us, month_spent_usd_micro, month_limit_usd_micro
-from wallet where team_id = $1 for update`
+// What was read of the segments is as of the statement's start, of the wallet
+// as of the lock: read_version tells whether a wait lay between the two.
+const sqlLockBook = `
+with w as materialized (
+  select team_id, account_id, receivable_account_id, balance_usd_micro, receivable_usd_micro,
+    settled_us, due_us, burn_usd_micro_per_hour, pod_burn_usd_micro_per_hour,
+    exhausts_us, exhausted_us, switch_off_us, month_us, month_spent_usd_micro, month_limit_usd_micro, version
+  from wallet where team_id = $1 for update
+)
+select w.team_id, w.account_id, w.receivable_account_id, w.balance_usd_micro, w.receivable_usd_micro,
+  w.settled_us, w.due_us, w.burn_usd_micro_per_hour, w.pod_burn_usd_micro_per_hour,
+  w.exhausts_us, w.exhausted_us, w.switch_off_us, w.month_us, w.month_spent_usd_micro, w.month_limit_usd_micro,
+  w.version, (select version from wallet where team_id = $1) as read_version,
+  s.id as segment_id, s.resource_id, s.kind, s.rate_usd_micro_per_hour, s.started_us, s.stopped_us, s.description
+from w left join segment s on s.team_id = w.team_id and coalesce(s.stopped_us, 9223372036854775807) > w.settled_us
+order by s.kind, s.started_us, s.id`
 
 const sqlListUnsettled = `
 select s.id, s.team_id, s.resource_id, s.kind, s.rate_usd_micro_per_hour, s.started_us, s.stopped_us, s.description
@@ -25,29 +36,46 @@ from wallet w join segment s on s.team_id = w.team_id and coalesce(s.stopped_us,
 where w.team_id = $1
 order by s.kind, s.started_us, s.id`
 
-// lock locks a team's wallet and reads its book. The segments are read by a
-// statement of their own: one that waited for the lock would see them as they
-// were before the wait. more is queued behind the lock, in the same round trip.
-func (s *Service) lock(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, more ...func(*pgx.Batch)) (*book, error) {
-	b := &book{}
-	batch := &pgx.Batch{}
-	batch.Queue(sqlLockWallet, teamID).Query(func(rows pgx.Rows) (err error) {
-		b.wallet, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[walletRow])
-		return err
-	})
-	batch.Queue(sqlListUnsettled, teamID).Query(func(rows pgx.Rows) (err error) {
-		b.segments, err = pgx.CollectRows(rows, pgx.RowToStructByName[segmentRow])
-		return err
-	})
-	for _, queue := range more {
-		queue(batch)
-	}
-	err := tx.SendBatch(ctx, batch).Close()
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, fmt.Errorf("lock wallet of team %s: it has none", teamID)
-	}
+type lockedRow struct {
+	bookRow
+	Version     int64   `db:"version"`
+	ReadVersion int64   `db:"read_version"`
+	Description *string `db:"description"`
+}
+
+// lock locks a team's wallet and reads its book. A statement that waited for
+// the lock saw the segments as they were before the wait: they are read again.
+// Every change of a segment is saved with a new version of its wallet.
+func (s *Service) lock(ctx context.Context, tx pgx.Tx, teamID uuid.UUID) (*book, error) {
+	rows, err := tx.Query(ctx, sqlLockBook, teamID)
 	if err != nil {
 		return nil, fmt.Errorf("lock wallet of team %s: %w", teamID, err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[lockedRow])
+	if err != nil {
+		return nil, fmt.Errorf("lock wallet of team %s: %w", teamID, err)
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("lock wallet of team %s: it has none", teamID)
+	}
+	b := &book{wallet: found[0].walletRow}
+	if found[0].Version != found[0].ReadVersion {
+		rows, err := tx.Query(ctx, sqlListUnsettled, teamID)
+		if err != nil {
+			return nil, fmt.Errorf("read segments of team %s: %w", teamID, err)
+		}
+		b.segments, err = pgx.CollectRows(rows, pgx.RowToStructByName[segmentRow])
+		if err != nil {
+			return nil, fmt.Errorf("read segments of team %s: %w", teamID, err)
+		}
+		return b, nil
+	}
+	for i := range found {
+		if r := &found[i]; r.SegmentID != nil {
+			g := r.segment()
+			g.Description = *r.Description
+			b.segments = append(b.segments, g)
+		}
 	}
 	return b, nil
 }
@@ -108,6 +136,22 @@ values ($1, $2, $3, $4, $5, $6, $7, $8)`
 
 const sqlStopSegment = `update segment set stopped_us = $2 where id = $1`
 
+// A credit that changes nothing but the wallet is one statement: no row is
+// touched when its key was posted before.
+const sqlPostCredit = `
+with posted as (
+  insert into transfer (debit_account_id, credit_account_id, amount_usd_micro, code, key, team_id, kind, resource_id,
+    segment_id, from_us, to_us, day_us, reference_id, description, created_at)
+  values (@debit, @credit, @amount, @code, @key, @team, @kind, @resource, @segment, @from, @to, @day, @reference, @description, @at)
+  on conflict (key) do nothing
+  returning 1
+)
+update wallet set balance_usd_micro = @balance, receivable_usd_micro = @receivable, settled_us = @settled, due_us = @due,
+  burn_usd_micro_per_hour = @burn, pod_burn_usd_micro_per_hour = @pod_burn, exhausts_us = @exhausts,
+  exhausted_us = @exhausted, switch_off_us = @switch_off, month_us = @month, month_spent_usd_micro = @spent,
+  version = version + 1
+where team_id = @team and exists (select from posted)`
+
 const sqlUpdateWallet = `
 update wallet set balance_usd_micro = @balance, receivable_usd_micro = @receivable, settled_us = @settled, due_us = @due,
   burn_usd_micro_per_hour = @burn, pod_burn_usd_micro_per_hour = @pod_burn, exhausts_us = @exhausts,
@@ -139,15 +183,41 @@ func (s *Service) save(ctx context.Context, tx pgx.Tx, b *book) error {
 	for _, m := range b.marks {
 		batch.Queue(sqlInsertMark, w.TeamID, m.Kind, dayStart(m.From), m.Resource, m.From, m.To)
 	}
-	batch.Queue(sqlUpdateWallet, pgx.NamedArgs{
-		"team": w.TeamID, "balance": w.Balance, "receivable": w.Receivable, "settled": w.SettledUS, "due": w.DueUS,
-		"burn": w.Burn, "pod_burn": w.PodBurn, "exhausts": w.ExhaustsUS, "exhausted": w.ExhaustedUS,
-		"switch_off": w.SwitchOffUS, "month": w.MonthUS, "spent": w.MonthSpent,
-	})
+	batch.Queue(sqlUpdateWallet, w.args())
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("save wallet of team %s: %w", w.TeamID, err)
 	}
 	return nil
+}
+
+func (w *walletRow) args() pgx.NamedArgs {
+	return pgx.NamedArgs{
+		"team": w.TeamID, "balance": w.Balance, "receivable": w.Receivable, "settled": w.SettledUS, "due": w.DueUS,
+		"burn": w.Burn, "pod_burn": w.PodBurn, "exhausts": w.ExhaustsUS, "exhausted": w.ExhaustedUS,
+		"switch_off": w.SwitchOffUS, "month": w.MonthUS, "spent": w.MonthSpent,
+	}
+}
+
+// plain says that all there is to write is one posting and the wallet.
+func (b *book) plain() bool {
+	for i := range b.segments {
+		if b.segments[i].change != unchanged {
+			return false
+		}
+	}
+	return len(b.postings) == 1 && len(b.marks) == 0
+}
+
+// savePlain writes a plain book in one statement. It says false, and has
+// written nothing, when the posting's key was posted before.
+func (s *Service) savePlain(ctx context.Context, tx pgx.Tx, b *book) (bool, error) {
+	args := b.wallet.args()
+	maps.Copy(args, b.postings[0].args(b.wallet.TeamID))
+	tag, err := tx.Exec(ctx, sqlPostCredit, args)
+	if err != nil {
+		return false, fmt.Errorf("save wallet of team %s: %w", b.wallet.TeamID, err)
+	}
+	return tag.RowsAffected() == 1, nil
 }
 
 func (p *posting) args(teamID uuid.UUID) pgx.NamedArgs {
