@@ -29,7 +29,8 @@ func CheckIndex(key Key, stored []byte, size func(pack ID) (bytes int64, ok bool
 }
 
 // extent is the size of a pack as its blobs and its header make it. It is not
-// whole when there are gaps, or blobs of both types.
+// whole when there are gaps, blobs of both types, or a blob
+// that is told to be shorter than it can be.
 func (p *packed) extent() (size int64, whole bool) {
 	header := int64(overhead + 4)
 	for _, b := range p.blobs {
@@ -40,6 +41,10 @@ func (p *packed) extent() (size int64, whole bool) {
 		header += headerEntry
 		if b.plain > 0 {
 			header += headerEntryCompressed - headerEntry
+			// What zstd makes of n bytes is at most this long: less cannot be in there.
+			if plain := int64(b.plain); int64(b.length)-overhead > plain+plain>>8+64 {
+				return size, false
+			}
 		}
 	}
 	return size + header, true

@@ -197,3 +197,22 @@ func TestParseIDTakesOneFormOnly(t *testing.T) {
 		}
 	}
 }
+
+func TestABlobCannotBeShorterThanItsCompressedForm(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		length, plain uint32
+		whole         bool
+	}{
+		{overhead + 1000, 0, true},
+		{overhead + 1000, 1_000_000, true},
+		{overhead + 1064, 1000, true},
+		{overhead + 1100, 1000, false},
+		{overhead + 1_000_000, 1, false},
+	} {
+		p := packed{blobs: []packedBlob{{length: tt.length, plain: tt.plain}}}
+		if _, whole := p.extent(); whole != tt.whole {
+			t.Errorf("%d stored bytes of %d: whole %v", tt.length, tt.plain, whole)
+		}
+	}
+}

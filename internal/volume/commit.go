@@ -195,7 +195,7 @@ func (s *Service) check(ctx context.Context, v state, p *proposal) error {
 	if v.HeadTimeNS != nil && p.timeNS <= *v.HeadTimeNS {
 		return ErrCommit.With("The snapshot is not later than the head.")
 	}
-	indexes, err := s.checkObjects(ctx, v, p.objects)
+	indexes, err := s.checkObjects(ctx, v, k.master, p.objects)
 	if err != nil {
 		return err
 	}
@@ -221,8 +221,9 @@ func (v state) headIs(id snapshot.ID) bool {
 }
 
 // checkObjects proves that the new objects were granted to this attachment and
-// are in the store, whole, and returns all indexes that count with them.
-func (s *Service) checkObjects(ctx context.Context, v state, objects []object) ([]snapshot.ID, error) {
+// are in the store, whole, and that the indexes among them tell the truth. It
+// returns all indexes that count with them.
+func (s *Service) checkObjects(ctx context.Context, v state, key snapshot.Key, objects []object) ([]snapshot.ID, error) {
 	have, err := findObjects(ctx, s.Pool, v, objects)
 	if err != nil {
 		return nil, err
@@ -257,7 +258,7 @@ func (s *Service) checkObjects(ctx context.Context, v state, objects []object) (
 			indexes = append(indexes, snapshot.ID(o.ID))
 		}
 	}
-	return indexes, nil
+	return indexes, s.checkIndexes(ctx, v, key, objects, fresh)
 }
 
 const sqlMoveHead = `

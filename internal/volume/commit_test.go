@@ -212,6 +212,13 @@ func TestRefusedCommits(t *testing.T) {
 			c.Objects = c.Objects[:len(c.Objects)-1]
 			return c
 		}, volume.ErrCommit},
+		"an index that says less than its pack holds": {func(draft, agentapi.Commit) agentapi.Commit {
+			a.lie = func(entry map[string]any) { entry["length"] = 39 }
+			d := a.draft(2_000_000_000)
+			a.lie = nil
+			h.must(a.upload(d))
+			return a.propose(d)
+		}, volume.ErrCommit},
 		"counts below zero":  {func(_ draft, c agentapi.Commit) agentapi.Commit { c.Skipped = -1; return c }, volume.ErrCommit},
 		"an empty snapshot":  {func(_ draft, c agentapi.Commit) agentapi.Commit { c.Snapshot = nil; return c }, volume.ErrCommit},
 		"a snapshot of 1 MB": {func(_ draft, c agentapi.Commit) agentapi.Commit { c.Snapshot = make([]byte, 1<<20+1); return c }, volume.ErrCommit},

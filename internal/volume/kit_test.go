@@ -234,6 +234,7 @@ type agent struct {
 	encrypt, macK, macR []byte
 	head                string
 	at                  time.Time // of the last snapshot
+	lie                 func(indexEntry map[string]any)
 }
 
 // boot attaches the volume and says that it is restored.
@@ -293,7 +294,8 @@ func (d *draft) add(kind agentapi.Kind, body []byte) string {
 }
 
 // draft makes a volume with one file that consists of blobs of these sizes.
-// Their bytes are not there: the server reads trees only.
+// Their bytes are not there, only as many as a pack of such blobs has: the
+// server reads trees and indexes only.
 func (a *agent) draft(blobs ...int64) draft {
 	d := draft{bodies: map[string][]byte{}}
 	unique := id.Token()
@@ -303,7 +305,11 @@ func (a *agent) draft(blobs ...int64) draft {
 	for i, size := range blobs {
 		name := hash([]byte(fmt.Sprint(unique, i)))
 		content = append(content, name)
-		dataEntries = append(dataEntries, map[string]any{"id": name, "type": "data", "offset": 40 * i, "length": 40, "uncompressed_length": size})
+		entry := map[string]any{"id": name, "type": "data", "offset": 40 * i, "length": 40, "uncompressed_length": size}
+		if a.lie != nil {
+			a.lie(entry)
+		}
+		dataEntries = append(dataEntries, entry)
 		total += size
 	}
 	if content == nil {
@@ -313,13 +319,13 @@ func (a *agent) draft(blobs ...int64) draft {
 	root := a.tree(map[string]any{"name": "workspace", "type": "dir", "mode": 0o755 | 1<<31, "subtree": hash(leaf)})
 	d.tree = hash(root)
 	leafSealed, rootSealed := a.seal(leaf), a.seal(root)
-	treePack := d.add(agentapi.KindTree, slices.Concat(leafSealed, rootSealed))
+	treePack := d.add(agentapi.KindTree, slices.Concat(leafSealed, rootSealed, make([]byte, 36+2*37)))
 	packs := []map[string]any{{"id": treePack, "blobs": []map[string]any{
 		{"id": hash(leaf), "type": "tree", "offset": 0, "length": len(leafSealed)},
 		{"id": hash(root), "type": "tree", "offset": len(leafSealed), "length": len(rootSealed)},
 	}}}
 	if len(blobs) > 0 {
-		dataPack := d.add(agentapi.KindData, []byte(unique))
+		dataPack := d.add(agentapi.KindData, append([]byte(unique), make([]byte, len(blobs)*(40+41)+36-len(unique))...))
 		packs = append(packs, map[string]any{"id": dataPack, "blobs": dataEntries})
 	}
 	index, err := json.Marshal(map[string]any{"packs": packs})
