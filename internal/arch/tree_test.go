@@ -96,7 +96,7 @@ func walk(fn func(name string) error) error {
 			return nil
 		}
 		rel, err := filepath.Rel(root, name)
-		if err != nil || !d.Type().IsRegular() {
+		if err != nil || !d.Type().IsRegular() || rel == ".git" { // of a worktree
 			return err
 		}
 		return fn(filepath.ToSlash(rel))
