@@ -4,7 +4,7 @@ import { cookieText, readCookie } from './cookie'
 import { emailProblem } from './email'
 import { formatRate, formatSignedUsd, formatUsd, formatWholeUsd } from './money'
 import { safeRedirect } from './redirect'
-import { formatTimeLeft, formatUptime, newestFirst } from './time'
+import { formatAgo, formatTimeLeft, formatUptime, newestFirst } from './time'
 
 describe('money', () => {
   test.each([
@@ -41,6 +41,16 @@ describe('time', () => {
     [0, '0s'],
     [-5, '0s'],
   ])('an uptime of %s ms reads %s', (ms, text) => expect(formatUptime(ms)).toBe(text))
+
+  test.each([
+    [-5000, 'just now'],
+    [59_999, 'just now'],
+    [60_000, '1 min ago'],
+    [59 * 60_000, '59 min ago'],
+    [60 * 60_000, '1 h ago'],
+    [47 * 3_600_000, '1 d ago'],
+    [49 * 3_600_000, '2 d ago'],
+  ])('an age of %s ms reads %s', (ms, text) => expect(formatAgo(ms)).toBe(text))
 
   test.each([
     [241.07, 2.95, '3d 9h left'],

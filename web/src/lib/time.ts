@@ -16,6 +16,15 @@ export function formatUptime(milliseconds: number): string {
   return `${s}s`
 }
 
+/** How long ago something was, in its largest unit: 'just now' within the first minute, '5 min ago', '3 h ago', '2 d ago'. */
+export function formatAgo(milliseconds: number): string {
+  const minutes = Math.floor(milliseconds / (minute * 1000))
+  if (minutes < 1) return 'just now'
+  if (minutes < 60) return `${minutes} min ago`
+  const hours = Math.floor(minutes / 60)
+  return hours < 24 ? `${hours} h ago` : `${Math.floor(hours / 24)} d ago`
+}
+
 /**
  * How long a balance lasts at a rate per hour, floored to the minute: '3d 9h left', '3h 20m left', '30m left',
  * '1mo 11d' beyond 30 days (a month is 30 days), '<0h' when nothing is left, null when nothing is spent.

@@ -20,21 +20,32 @@ const icons: Record<ModalContent['type'], ReactNode> = {
 /** Shows the page's modal. Mounted once, by the shell. */
 export function ModalHost({ closeLabel }: { closeLabel: string }) {
   const content = useSyncExternalStore(modal.watch, modal.get, modal.get)
+  const giveBackFocus = useOutsideFocus()
+  // A message that follows a message stays in the same card: the focus need not move.
+  const key = content?.actions?.length ? content.id : 'message'
   return (
     <Radix.Root open={content !== null} onOpenChange={(open) => (open ? undefined : closeModal())}>
       <Radix.Portal>
         <Backdrop />
-        {content ? <ModalCard key={content.id} content={content} closeLabel={closeLabel} /> : null}
+        {content ? (
+          <ModalCard key={key} content={content} closeLabel={closeLabel} onGone={giveBackFocus} />
+        ) : null}
       </Radix.Portal>
     </Radix.Root>
   )
 }
 
-function ModalCard({ content, closeLabel }: { content: ModalContent; closeLabel: string }) {
-  const { title, type, actions = [], redirectTo, redirectLabel } = content
+interface ModalCardProps {
+  content: ModalContent & { readonly id: number }
+  closeLabel: string
+  onGone: () => void
+}
+
+function ModalCard({ content, closeLabel, onGone }: ModalCardProps) {
+  const { id, title, type, actions = [], redirectTo, redirectLabel } = content
   const box = useRef<HTMLDivElement>(null)
   const [held, setHeld] = useState(false)
-  useAutoClose((type === 'success' || type === 'error') && actions.length === 0, held)
+  useAutoClose((type === 'success' || type === 'error') && actions.length === 0, held, id)
   return (
     <Radix.Content
       ref={box}
@@ -46,6 +57,10 @@ function ModalCard({ content, closeLabel }: { content: ModalContent; closeLabel:
         if (actions.length > 0) return
         event.preventDefault()
         box.current?.focus()
+      }}
+      onCloseAutoFocus={(event) => {
+        event.preventDefault()
+        onGone()
       }}
       onPointerEnter={() => setHeld(true)}
       onPointerLeave={() => setHeld(false)}
@@ -62,7 +77,7 @@ function ModalCard({ content, closeLabel }: { content: ModalContent; closeLabel:
           <Message text={content.message} token={actions.length > 0 && title.startsWith('Delete')} />
         </div>
       </Radix.Description>
-      {type === 'loading' ? <LoadingBar content={content} /> : null}
+      {type === 'loading' ? <LoadingBar key={id} content={content} /> : null}
       <div className="mt-6 flex flex-wrap justify-end gap-2">
         {actions.map((action) => (
           <Button
@@ -125,10 +140,35 @@ function LoadingBar({ content }: { content: ModalContent }) {
   )
 }
 
-function useAutoClose(active: boolean, held: boolean): void {
+function useAutoClose(active: boolean, held: boolean, id: number): void {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each message has its own 5 s.
   useEffect(() => {
     if (!active || held) return
     const timer = setTimeout(closeModal, closeAfter)
     return () => clearTimeout(timer)
-  }, [active, held])
+  }, [active, held, id])
+}
+
+/**
+ * Gives the focus back to what had it last outside of any dialog: a modal may follow on a form that is gone by
+ * then. What cannot take it, a deleted row's button, hands it on to what it stood in, or to the page's title.
+ */
+function useOutsideFocus(): () => void {
+  const last = useRef<Element | null>(null)
+  useEffect(() => {
+    const remember = ({ target }: FocusEvent) => {
+      if (target instanceof Element && !target.closest('[role=dialog], [role=alertdialog]'))
+        last.current = target
+    }
+    document.addEventListener('focusin', remember)
+    return () => document.removeEventListener('focusin', remember)
+  }, [])
+  return () => {
+    const before = last.current
+    for (const each of [before, before?.closest('[tabindex="-1"]'), document.querySelector('h1')]) {
+      if (!(each instanceof HTMLElement)) continue
+      each.focus()
+      if (document.activeElement === each) return
+    }
+  }
 }

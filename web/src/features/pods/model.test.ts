@@ -4,11 +4,13 @@ import {
   becameReady,
   countAndType,
   deleteBlock,
+  endOf,
   shouldPoll,
   sshCommand,
   tempPod,
+  transferOf,
   uptimeOf,
-  withTemps,
+  withPending,
 } from './model'
 
 const order: CreatePod = {
@@ -76,7 +78,54 @@ test.each([
 test('a refresh keeps the pods whose order is under way', () => {
   const temp = pod({ id: 'temp-7', created_at: '2026-01-02T00:00:00Z' })
   const old = pod({ id: 'a' })
-  expect(withTemps([temp, pod({ id: 'gone' })], [old]).map(({ id }) => id)).toEqual(['temp-7', 'a'])
+  const rows = withPending([temp, pod({ id: 'gone' })], [old], new Set())
+  expect(rows.map(({ id }) => id)).toEqual(['temp-7', 'a'])
+})
+
+test.each([
+  ['ready', 'deleting'],
+  ['mounting', 'deleting'],
+  ['switching_off', 'switching_off'],
+  ['deleted', 'deleted'],
+] as const)(
+  'a refresh that calls a pod %s while its deletion is under way shows it as %s',
+  (status, shown) => {
+    const rows = withPending(
+      undefined,
+      [pod({ status }), pod({ id: 'other', status: 'ready' })],
+      new Set(['real']),
+    )
+    expect(rows.map((row) => row.status)).toEqual([shown, 'ready'])
+  },
+)
+
+test.each([
+  ['switching_off', 'balance', { reason: 'balance', next: '/billing' }],
+  ['deleted', 'spend_limit', { reason: 'spend_limit', next: '/billing' }],
+  ['deleted', 'setup_failed', { reason: 'setup_failed', next: '/create' }],
+  ['deleted', 'machine_lost', { reason: 'machine_lost', next: '/create' }],
+  ['deleted', 'volume_damaged', { reason: 'volume_damaged', next: '/storage' }],
+  ['deleted', 'user', { reason: 'user', next: null }],
+  ['deleted', 'constructor', null],
+  ['deleted', '', null],
+  ['deleting', 'user', null],
+  ['ready', 'balance', null],
+] as const)('a pod %s for %s explains itself', (status, status_reason, end) => {
+  expect(endOf({ status, status_reason })).toEqual(end)
+})
+
+test.each([
+  ['pending', null, 0, null],
+  ['mounting', null, 0, { kind: 'restore', percent: 0 }],
+  ['mounting', null, 61, { kind: 'restore', percent: 61 }],
+  ['mounting', null, 130, { kind: 'restore', percent: 100 }],
+  ['ready', born, 100, null],
+  ['deleting', born, 40, { kind: 'finalSync', percent: 40 }],
+  ['switching_off', born, 0, { kind: 'finalSync', percent: 0 }],
+  ['deleting', null, 0, null],
+  ['deleted', born, 100, null],
+] as const)('%s, ready at %s, %i %% done', (status, ready_at, progress, transfer) => {
+  expect(transferOf({ status, ready_at, progress })).toEqual(transfer)
 })
 
 test('only a pod that was coming becomes ready', () => {

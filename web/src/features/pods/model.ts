@@ -50,6 +50,41 @@ export function deleteBlock(
   return status === 'deleting' || status === 'deleted' || status === 'switching_off' ? status : null
 }
 
+/** Where a reader goes after a pod was ended for them; a reason that is not here needs no doing, or is not known yet. */
+const remedies = {
+  balance: '/billing',
+  spend_limit: '/billing',
+  setup_failed: '/create',
+  machine_lost: '/create',
+  volume_damaged: '/storage',
+} as const
+
+type Remedy = keyof typeof remedies
+
+/** Why a pod ends or has ended, and where to go now. Null for pods that live. */
+export function endOf(
+  pod: Pick<Pod, 'status' | 'status_reason'>,
+): { reason: 'user'; next: null } | { reason: Remedy; next: (typeof remedies)[Remedy] } | null {
+  const { status, status_reason: reason } = pod
+  if (status !== 'switching_off' && status !== 'deleted') return null
+  if (reason === 'user') return { reason, next: null }
+  return isRemedy(reason) ? { reason, next: remedies[reason] } : null
+}
+
+function isRemedy(reason: string): reason is Remedy {
+  return Object.hasOwn(remedies, reason)
+}
+
+/** What is on its way to or from the volume, in percent: the restore, or the last sync of a pod that was ready. */
+export function transferOf(
+  pod: Pick<Pod, 'status' | 'ready_at' | 'progress'>,
+): { kind: 'restore' | 'finalSync'; percent: number } | null {
+  const percent = Math.min(100, Math.max(0, pod.progress))
+  if (pod.status === 'mounting') return { kind: 'restore', percent }
+  const ending = pod.status === 'deleting' || pod.status === 'switching_off'
+  return ending && pod.ready_at !== null ? { kind: 'finalSync', percent } : null
+}
+
 /** The command that opens a ready pod, or null while it has no port. */
 export function sshCommand(
   pod: Pick<Pod, 'id' | 'ssh_host' | 'ssh_port'>,
@@ -66,9 +101,19 @@ export function uptimeOf(pod: Pick<Pod, 'created_at' | 'ended_at'>, now: number)
   return (pod.ended_at ? Date.parse(pod.ended_at) : now) - Date.parse(pod.created_at)
 }
 
-/** A refreshed list keeps the pods whose POST is under way. */
-export function withTemps(cached: readonly Pod[] | undefined, fresh: readonly Pod[]): Pod[] {
-  return newestFirst([...(cached ?? []).filter(isTemp), ...fresh])
+/** A refreshed list keeps the pods whose POST is under way, and shows as deleting those whose DELETE is. */
+export function withPending(
+  cached: readonly Pod[] | undefined,
+  fresh: readonly Pod[],
+  leaving: ReadonlySet<string>,
+): Pod[] {
+  const rows = fresh.map((pod) => (leaving.has(pod.id) && !deleteBlock(pod) ? asDeleting(pod) : pod))
+  return newestFirst([...(cached ?? []).filter(isTemp), ...rows])
+}
+
+/** A pod as it stands while its DELETE is under way: its last sync has not begun. */
+export function asDeleting(pod: Pod): Pod {
+  return { ...pod, status: 'deleting', progress: 0 }
 }
 
 /** The pods that were coming and are ready now. */

@@ -14,7 +14,7 @@ import { usePods } from './queries'
 
 /** The pods of the team on stage. */
 export function PodsPage() {
-  const { data, isPending, isFetching, isError, refetch } = usePods()
+  const { data, isPending, isFetching, isLoadingError, refetch } = usePods()
   const signedIn = useSession().status === 'in'
   const [retrying, setRetrying] = useState(false)
   const retry = () => {
@@ -39,8 +39,8 @@ export function PodsPage() {
       actions={createLink}
       refreshing={isFetching && !isPending}
     >
-      {isError ? <ListError text={copy.pods.failed} busy={retrying} onRetry={retry} /> : null}
-      {signedIn && isPending && !isError ? <Waiting /> : null}
+      {isLoadingError ? <ListError text={copy.pods.failed} busy={retrying} onRetry={retry} /> : null}
+      {signedIn && isPending && !isLoadingError ? <Waiting /> : null}
       {!signedIn || data?.length === 0 ? (
         <EmptyState
           title={copy.pods.empty}

@@ -8,9 +8,12 @@ import { useSession, useTeam } from '@/features/session/queries'
 import { volumesQuery } from '@/features/volumes/queries'
 import { newestFirst } from '@/lib/time'
 import { alertToast } from '@/ui/toast'
-import { shouldPoll, tempPod, withTemps } from './model'
+import { mutedPods, setChime } from './chime-options'
+import { asDeleting, shouldPoll, tempPod, withPending } from './model'
 
 const refreshEvery = 30_000
+/** The pods whose DELETE is under way: a list read meanwhile may still call them ready. */
+const leaving = new Set<string>()
 const podsKey = (teamId: string) => ['pods', teamId] as const
 
 /** The pods of a team, newest first, read again every 30 s while one of them is on its way somewhere. */
@@ -19,7 +22,7 @@ export const podsQuery = (teamId: string) =>
     queryKey: podsKey(teamId),
     queryFn: async ({ client }) => {
       const fresh = await call('get', '/pods', { query: { team_id: teamId } })
-      return withTemps(client.getQueryData<Pod[]>(podsKey(teamId)), fresh)
+      return withPending(client.getQueryData<Pod[]>(podsKey(teamId)), fresh, leaving)
     },
     select: (pods) => newestFirst(pods),
     staleTime: 5 * 60_000,
@@ -67,6 +70,8 @@ export function useCreatePod(teamId: string) {
       return temp.id
     },
     onSuccess: (pod, _order, tempId) => {
+      // What was chosen on the temporary card holds for the pod.
+      if (mutedPods.get().includes(tempId)) setChime(pod.id, false)
       replace(tempId, pod)
       followUp(client, teamId)
     },
@@ -87,24 +92,26 @@ export function useDeletePod(teamId: string) {
   const client = useQueryClient()
   const queryKey = podsKey(teamId)
   const mutationKey = ['remove', ...queryKey]
-  const put = (id: string, status: Pod['status']) =>
-    client.setQueryData<Pod[]>(queryKey, (old) =>
-      old?.map((pod) => (pod.id === id ? { ...pod, status } : pod)),
-    )
+  const put = (row: Pod) =>
+    client.setQueryData<Pod[]>(queryKey, (old) => old?.map((pod) => (pod.id === row.id ? row : pod)))
   return useMutation({
     mutationKey,
     mutationFn: async ({ id }: Pod) =>
       call('delete', '/pods/{id}', { path: { id }, query: { team_id: teamId } }),
     onMutate: async (pod) => {
+      leaving.add(pod.id)
       await client.cancelQueries({ queryKey })
-      put(pod.id, 'deleting')
+      put(asDeleting(pod))
     },
     onSuccess: () => followUp(client, teamId),
     onError: (error, pod) => {
-      put(pod.id, pod.status)
+      put(pod)
       const detail = detailOf(error, '')
       alertToast(detail ? copy.pods.deleteError(detail) : copy.pods.deleteFailed)
     },
-    onSettled: () => settled(client, mutationKey, queryKey),
+    onSettled: (_data, _error, pod) => {
+      leaving.delete(pod.id)
+      return settled(client, mutationKey, queryKey)
+    },
   })
 }

@@ -40,6 +40,8 @@ export function useCreateVolume(teamId: string) {
         type: 'success',
         title: copy.storage.created,
         message: copy.storage.createdText(volume.name),
+        redirectTo: '/create',
+        redirectLabel: copy.create.title,
       })
     },
     onError: (error) =>
