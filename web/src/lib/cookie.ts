@@ -1,10 +1,18 @@
-/** The value of a cookie of this page, or null. */
+/** The value of a cookie of this page; a missing or damaged one is null. */
 export function readCookie(name: string, cookies: string = document.cookie): string | null {
   for (const part of cookies.split('; ')) {
     const at = part.indexOf('=')
-    if (at > 0 && part.slice(0, at) === name) return decodeURIComponent(part.slice(at + 1))
+    if (at > 0 && part.slice(0, at) === name) return decoded(part.slice(at + 1))
   }
   return null
+}
+
+function decoded(value: string): string | null {
+  try {
+    return decodeURIComponent(value)
+  } catch {
+    return null
+  }
 }
 
 /** The text that sets a cookie for some days; 0 days remove it. */

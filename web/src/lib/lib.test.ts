@@ -108,6 +108,7 @@ describe('email', () => {
 test('cookies are read by their whole name and set for the days asked', () => {
   expect(readCookie('team', 'xteam=1; team=a%20b; t=2')).toBe('a b')
   expect(readCookie('none', 'team=1')).toBeNull()
+  expect(readCookie('team', 'team=%E0%A4%A')).toBeNull()
   expect(cookieText('team', 'x', 30)).toBe('team=x; Max-Age=2592000; Path=/; SameSite=Lax')
 })
 
