@@ -33,6 +33,7 @@ export const copy = {
       "You're currently viewing this page in read-only mode. Create an account to create and manage resources.",
     signInOrCreate: 'Sign In / Create Account',
     invitation: "Create an account to access Homeport's full functionality.",
+    team: 'Team',
     teams: 'Teams',
     createNewTeam: 'Create new team',
     signedInAs: (email: string) => `Signed in as ${email}`,
@@ -490,11 +491,13 @@ export const copy = {
   },
   palette: {
     title: 'Command palette',
+    hint: 'Command palette (Ctrl K)',
     placeholder: 'Go to a page, switch team, copy an SSH command',
     none: 'Nothing found',
     pages: 'Pages',
     teams: 'Switch team',
     pods: 'Copy SSH command',
+    gpus: 'Create with GPU',
     actions: 'Actions',
   },
 } as const

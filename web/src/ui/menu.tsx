@@ -83,7 +83,12 @@ export function Menu({ label, triggerClass, trigger, note, children }: MenuProps
             <CloseContext value={close}>{children}</CloseContext>
           </div>
           {note ? (
-            <p className="truncate border-line-2 border-t px-2.5 pt-2.5 pb-1.5 text-low text-meta">{note}</p>
+            <p
+              title={note}
+              className="truncate border-line-2 border-t px-2.5 pt-2.5 pb-1.5 text-low text-meta"
+            >
+              {note}
+            </p>
           ) : null}
         </div>
       ) : null}

@@ -2,20 +2,25 @@ import { useNavigate } from '@tanstack/react-router'
 import { Command } from 'cmdk'
 import type { ReactNode } from 'react'
 import { copy } from '@/copy/en'
+import { useResources } from '@/features/offers/queries'
 import { copyCommand } from '@/features/pods/copy-command'
 import { sshCommand } from '@/features/pods/model'
 import { usePods } from '@/features/pods/queries'
-import { saveTeamChoice, useTeam } from '@/features/session/queries'
+import { useTeam } from '@/features/session/queries'
 import { useRefreshWallet } from '@/features/wallet/queries'
 import { gpuName } from '@/lib/gpu'
+import { rankTypes } from '@/lib/offers'
 import { Dialog } from '@/ui/dialog'
 import { navigation } from './navigation'
+import { switchTeam } from './switch-team'
 
 /** Everything by typing: the pages, the teams, the ready pods. Loaded when it is opened first. */
 export default function Palette({ open, onClose }: { open: boolean; onClose: () => void }) {
   const navigate = useNavigate()
   const { team, info } = useTeam()
   const { data: pods } = usePods(open)
+  const { data: resources } = useResources()
+  const gpus = rankTypes(resources ?? {})
   const refresh = useRefreshWallet()
   const run = (action: () => void) => () => {
     onClose()
@@ -56,17 +61,23 @@ export default function Palette({ open, onClose }: { open: boolean; onClose: () 
               ))}
             </Group>
           ) : null}
+          {gpus.length > 0 ? (
+            <Group heading={copy.palette.gpus}>
+              {gpus.map(({ type }) => (
+                <Item
+                  key={type}
+                  value={`gpu ${type} ${gpuName(type)}`}
+                  onSelect={run(() => void navigate({ to: '/create', search: { gpu: type } }))}
+                >
+                  {gpuName(type)}
+                </Item>
+              ))}
+            </Group>
+          ) : null}
           {others.length > 0 ? (
             <Group heading={copy.palette.teams}>
               {others.map(({ id, name }) => (
-                <Item
-                  key={id}
-                  value={`team ${name} ${id}`}
-                  onSelect={run(() => {
-                    saveTeamChoice(id)
-                    location.reload()
-                  })}
-                >
+                <Item key={id} value={`team ${name} ${id}`} onSelect={run(() => switchTeam(id))}>
                   {name}
                 </Item>
               ))}

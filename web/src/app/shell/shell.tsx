@@ -1,8 +1,10 @@
 import { Navigate, Outlet, useLocation } from '@tanstack/react-router'
+import { Search } from 'lucide-react'
 import { lazy, Suspense } from 'react'
 import { copy } from '@/copy/en'
 import { PodChime } from '@/features/pods/pod-chime'
 import { useSession, useTeam } from '@/features/session/queries'
+import { IconButton } from '@/ui/button'
 import { useMedia } from '@/ui/media'
 import { ModalHost } from '@/ui/modal'
 import { Toasts } from '@/ui/toasts'
@@ -36,7 +38,16 @@ export function Shell() {
       {wide ? (
         <aside className="border-line-1 border-r">
           <div className="sticky top-0 h-dvh overflow-y-auto">
-            <Sidebar />
+            <Sidebar>
+              <IconButton
+                label={copy.palette.title}
+                title={copy.palette.hint}
+                aria-keyshortcuts="Control+K Meta+K"
+                onClick={palette.show}
+              >
+                <Search size={15} aria-hidden="true" />
+              </IconButton>
+            </Sidebar>
           </div>
         </aside>
       ) : (

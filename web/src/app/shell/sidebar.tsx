@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { ChevronDown } from 'lucide-react'
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { signOut } from '@/api/session'
 import { copy } from '@/copy/en'
 import { useSession } from '@/features/session/queries'
@@ -13,52 +13,34 @@ import { UpgradeBox } from './upgrade-box'
 import { useReturnPath } from './use-return-path'
 import { WalletBox } from './wallet-box'
 
-/** The content of the sidebar, beside the page or slid in over it. */
-export function Sidebar({ onNavigate }: { onNavigate?: () => void }) {
+/** The content of the sidebar, beside the page or slid in over it. `children` stand beside the logo. */
+export function Sidebar({ children }: { children?: ReactNode }) {
   const session = useSession()
   return (
     <div className="flex min-h-full flex-col gap-4 p-3">
-      <Link
-        to="/home"
-        className="flex h-11 items-center gap-2.5 self-start rounded-control px-2 text-hi"
-        {...tap(onNavigate)}
-      >
-        <Logo />
-        <span className="font-semibold text-lead tracking-[-.015em]">{copy.app.name}</span>
-      </Link>
+      <div className="flex items-center justify-between">
+        <Link to="/home" className="flex h-11 items-center gap-2.5 rounded-control px-2 text-hi">
+          <Logo />
+          <span className="font-semibold text-lead tracking-[-.015em]">{copy.app.name}</span>
+        </Link>
+        {children}
+      </div>
       <nav aria-label={copy.shell.main} className="grid grid-cols-1 gap-4">
         {navigation.map((group) => (
-          <Group
-            key={group.title}
-            title={group.title}
-            links={group.links}
-            {...(onNavigate ? { onNavigate } : {})}
-          />
+          <Group key={group.title} title={group.title} links={group.links} />
         ))}
       </nav>
       <div className="mt-auto grid grid-cols-1 gap-3 pt-2">
         {session.status === 'in' ? <UpgradeBox /> : <Invitation />}
         {session.status === 'in' ? <TeamSwitcher /> : null}
         <WalletBox />
-        {session.status === 'in' ? (
-          <Button kind="ghost" size="small" className="justify-self-start" onClick={() => void signOut()}>
-            {copy.shell.signOut}
-          </Button>
-        ) : null}
+        {session.status === 'in' ? <SignOut /> : null}
       </div>
     </div>
   )
 }
 
-function Group({
-  title,
-  links,
-  onNavigate,
-}: {
-  title: string
-  links: readonly NavigationLink[]
-  onNavigate?: () => void
-}) {
+function Group({ title, links }: { title: string; links: readonly NavigationLink[] }) {
   const [open, setOpen] = useState(true)
   return (
     <div>
@@ -83,7 +65,6 @@ function Group({
                 to={to}
                 activeOptions={{ includeSearch: false }}
                 className="flex min-h-9 items-center gap-2.5 rounded-control px-2 py-1 text-control text-mid transition-colors hover:bg-ink-2 hover:text-hi data-[status=active]:bg-ink-2 data-[status=active]:font-medium data-[status=active]:text-hi data-[status=active]:[&>svg]:text-beacon pointer-coarse:min-h-11"
-                {...tap(onNavigate)}
               >
                 <Icon size={16} strokeWidth={1.75} aria-hidden="true" className="shrink-0" />
                 <span className="min-w-0">
@@ -103,6 +84,24 @@ function Group({
   )
 }
 
+function SignOut() {
+  const [busy, setBusy] = useState(false)
+  return (
+    <Button
+      kind="ghost"
+      size="small"
+      busy={busy}
+      className="justify-self-start"
+      onClick={() => {
+        setBusy(true)
+        void signOut()
+      }}
+    >
+      {copy.shell.signOut}
+    </Button>
+  )
+}
+
 function Invitation() {
   const back = useReturnPath()
   return (
@@ -113,8 +112,4 @@ function Invitation() {
       </ButtonLink>
     </section>
   )
-}
-
-function tap(onNavigate: (() => void) | undefined) {
-  return onNavigate ? { onClick: onNavigate } : {}
 }

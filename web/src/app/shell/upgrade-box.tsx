@@ -1,22 +1,29 @@
 import { X } from 'lucide-react'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { copy } from '@/copy/en'
+import { isPro } from '@/features/session/model'
 import { useTeam } from '@/features/session/queries'
-import { asRecord, readStored, writeStored } from '@/lib/storage'
+import { readStored, writeStored } from '@/lib/storage'
 import { IconButton } from '@/ui/button'
 import { TextLink } from '@/ui/button-link'
+import { awayFor } from './upgrade'
 
 const key = 'upgrade-box'
-const closedFor = 18_000_000
 
 /** Advertises Pro to teams without it; closed it stays away for five hours. */
 export function UpgradeBox() {
   const { team } = useTeam()
-  const [closed, setClosed] = useState(() => wasClosed(Date.now()))
-  if (!team || team.plan === 'pro' || closed) return null
+  const [away, setAway] = useState(() => awayFor(readStored(key), Date.now()))
+  useEffect(() => {
+    if (away === 0) return
+    const timer = setTimeout(() => setAway(awayFor(readStored(key), Date.now())), away)
+    return () => clearTimeout(timer)
+  }, [away])
+  if (!team || isPro(team) || away > 0) return null
   const close = () => {
-    writeStored(key, { closedAt: Date.now() })
-    setClosed(true)
+    const closedAt = Date.now()
+    writeStored(key, { closedAt })
+    setAway(awayFor({ closedAt }, closedAt))
   }
   return (
     <section aria-label={copy.shell.upgradeTitle} className="card relative p-3.5">
@@ -30,9 +37,4 @@ export function UpgradeBox() {
       </IconButton>
     </section>
   )
-}
-
-function wasClosed(now: number): boolean {
-  const at = asRecord(readStored(key))?.closedAt
-  return typeof at === 'number' && now - at < closedFor
 }

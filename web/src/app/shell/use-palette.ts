@@ -1,7 +1,15 @@
 import { useEffect, useState } from 'react'
 
-/** Whether the command palette is open, and whether it ever was. Ctrl+K or ⌘K opens and closes it. */
-export function usePalette(): { open: boolean; wanted: boolean; close: () => void } {
+interface PaletteState {
+  readonly open: boolean
+  /** Whether it ever was open: its code is loaded then, not before. */
+  readonly wanted: boolean
+  readonly show: () => void
+  readonly close: () => void
+}
+
+/** The state of the command palette. Ctrl+K or ⌘K opens and closes it. */
+export function usePalette(): PaletteState {
   const [open, setOpen] = useState(false)
   const [wanted, setWanted] = useState(false)
   useEffect(() => {
@@ -14,5 +22,9 @@ export function usePalette(): { open: boolean; wanted: boolean; close: () => voi
     window.addEventListener('keydown', press)
     return () => window.removeEventListener('keydown', press)
   }, [])
-  return { open, wanted, close: () => setOpen(false) }
+  const show = () => {
+    setWanted(true)
+    setOpen(true)
+  }
+  return { open, wanted, show, close: () => setOpen(false) }
 }

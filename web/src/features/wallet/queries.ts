@@ -1,11 +1,10 @@
 import { queryOptions, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { call } from '@/api/client'
-import type { Balance } from '@/api/types'
 import { useTeam } from '@/features/session/queries'
-import { asRecord, readStored, writeStored } from '@/lib/storage'
+import { readStored, writeStored } from '@/lib/storage'
+import { balanceOf, freshFor, snapshotOf, type WalletView, walletView } from './model'
 
-const freshFor = 5 * 60_000
 const refreshEvery = 30_000
 const transactionLimit = 1000
 
@@ -20,7 +19,7 @@ export const balanceQuery = (teamId: string) =>
     staleTime: freshFor,
     refetchInterval: refreshEvery,
     refetchOnWindowFocus: true,
-    initialData: () => readSnapshot(teamId, Date.now()),
+    initialData: () => balanceOf(readStored(snapshotKey(teamId)), Date.now()),
     // Shown at once, and asked for anew at once.
     initialDataUpdatedAt: 0,
   })
@@ -42,10 +41,16 @@ export function useBalance() {
   const query = useQuery({ ...balanceQuery(team?.id ?? ''), enabled: team !== null })
   const { data, dataUpdatedAt } = query
   useEffect(() => {
-    if (team && data && dataUpdatedAt > 0)
-      writeStored(snapshotKey(team.id), { at: dataUpdatedAt, balance: data })
+    if (team && data && dataUpdatedAt > 0) writeStored(snapshotKey(team.id), snapshotOf(data, dataUpdatedAt))
   }, [team, data, dataUpdatedAt])
   return query
+}
+
+/** What the shell shows of the wallet of the team on stage. */
+export function useWalletView(): WalletView {
+  const { status } = useTeam()
+  const { data, errorUpdateCount } = useBalance()
+  return walletView({ team: status, data, failures: errorUpdateCount })
 }
 
 /** The transactions of the team on stage. */
@@ -68,16 +73,3 @@ export function useRefreshWallet(): () => Promise<unknown> {
 }
 
 const snapshotKey = (teamId: string) => `wallet:${teamId}`
-
-function readSnapshot(teamId: string, now: number): Balance | undefined {
-  const stored = asRecord(readStored(snapshotKey(teamId)))
-  const balance = asRecord(stored?.balance)
-  const at = stored?.at
-  if (typeof at !== 'number' || now - at > freshFor || at > now) return undefined
-  const amount = balance?.balance
-  const spending = balance?.spending_per_hour
-  const updated = balance?.last_updated
-  if (typeof amount !== 'number' || typeof spending !== 'number' || typeof updated !== 'string')
-    return undefined
-  return { balance: amount, spending_per_hour: spending, last_updated: updated }
-}
