@@ -109,6 +109,7 @@ func (a *App) background() []loop {
 		{"exhaustion", 500 * time.Millisecond, a.meter.ExhaustSweep},
 		{"settlement", time.Minute, a.meter.SettleSweep},
 		{"payments", time.Minute, a.payments.ReadOpen},
+		{"late money", 10 * time.Second, a.returnLateMoney},
 		{"test payments", time.Second, a.testpay.DeliverDue},
 		{"snapshots", 10 * time.Second, a.volumes.PublishDue},
 		{"staged snapshots", time.Hour, a.volumes.SweepStaging},

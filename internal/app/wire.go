@@ -187,6 +187,10 @@ func (a *App) wirePeople() error {
 			Emails: func(ctx context.Context, tx pgx.Tx, ids []uuid.UUID) (map[uuid.UUID]string, error) {
 				return a.auth.EmailsTx(ctx, tx, ids)
 			},
+			BlockDelete: func(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, _ time.Time) error {
+				return a.pods.BlockEndTx(ctx, tx, teamID)
+			},
+			OnDelete: a.endTeamTx,
 			OnLeave: func(ctx context.Context, tx pgx.Tx, teamID, userID uuid.UUID, now time.Time) error {
 				return a.keys.LeaveTx(ctx, tx, teamID, userID, now)
 			},

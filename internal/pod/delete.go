@@ -2,6 +2,7 @@ package pod
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -132,6 +133,21 @@ const sqlTeamPodsToStop = `
 select id from pod
  where team_id = $1 and created_at <= $2 and status in ('pending', 'starting', 'mounting', 'ready')
  order by id`
+
+const sqlCountLive = `select count(*) from pod where team_id = $1 and status <> 'deleted'`
+
+// BlockEndTx keeps a team that has pods from being deleted: also those whose
+// last sync still runs. The team is locked. The fault is ErrRunning.
+func (s *Service) BlockEndTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID) error {
+	var live int
+	if err := tx.QueryRow(ctx, sqlCountLive, teamID).Scan(&live); err != nil {
+		return fmt.Errorf("count the pods of team %s: %w", teamID, err)
+	}
+	if live > 0 {
+		return ErrRunning.With("Delete the %d running pods first.", live)
+	}
+	return nil
+}
 
 // LockTeamTx locks the team's live pods in the order of their ids.
 func (s *Service) LockTeamTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID) error {

@@ -37,6 +37,8 @@ var (
 	ErrNotYours = fault.New(fault.Forbidden, "pod_not_yours", "Only the pod's creator or an admin can delete it.")
 	// ErrSwitchingOff occurs when a pod is deleted that is switching off already.
 	ErrSwitchingOff = fault.New(fault.Conflict, "pod_switching_off", "The pod is switching off already.")
+	// ErrRunning occurs when a team that has pods is to be deleted.
+	ErrRunning = fault.New(fault.Conflict, "pods_running", "Delete the running pods first.")
 	// ErrGPULimit occurs when the team would hold more GPUs than its plan allows.
 	ErrGPULimit = fault.New(fault.TooMany, "gpu_limit", "Your plan's limit of concurrent GPUs is reached.")
 	// ErrSetups occurs when a team ended too many set-ups before they were ready.

@@ -2,14 +2,12 @@ package team
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"homeport.dev/homeport/internal/fault"
@@ -77,54 +75,4 @@ func cleanName(name string) (string, error) {
 		return "", ErrName
 	}
 	return name, nil
-}
-
-const sqlFindPersonal = `select id from team where personal_of = $1`
-
-const sqlDeleteTeam = `
-update team set state = 'deleted', deleted_at = $2, deleted_by = $3 where id = $1`
-
-const sqlCancelInvitations = `
-update invitation set state = 'cancelled', closed_at = $2 where team_id = $1 and state = 'pending'`
-
-// Delete ends a team: BlockDelete may refuse, then its invitations are revoked
-// and OnDelete ends what it owned. An admin does it; a personal team stays. The
-// faults are ErrPersonal, those of BlockDelete and those of Authorize.
-func (s *Service) Delete(ctx context.Context, scope Scope) error {
-	return s.change(ctx, scope, Manage, func(tx pgx.Tx, scope Scope, now time.Time) error {
-		if scope.personal {
-			return ErrPersonal
-		}
-		if s.Hooks.BlockDelete != nil {
-			if err := s.Hooks.BlockDelete(ctx, tx, scope.team, now); err != nil {
-				return err
-			}
-		}
-		personal, err := findPersonal(ctx, tx, scope.UserID())
-		if err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, sqlCancelInvitations, scope.team, now); err != nil {
-			return fmt.Errorf("revoke the invitations of team %s: %w", scope.team, err)
-		}
-		if s.Hooks.OnDelete != nil {
-			if err := s.Hooks.OnDelete(ctx, tx, scope.team, personal, scope.UserID(), now); err != nil {
-				return err
-			}
-		}
-		if _, err := tx.Exec(ctx, sqlDeleteTeam, scope.team, now, scope.UserID()); err != nil {
-			return fmt.Errorf("delete team %s: %w", scope.team, err)
-		}
-		return record(ctx, tx, scope, "team.delete", scope.team, nil, now)
-	})
-}
-
-// findPersonal returns a user's personal team, or Nil before their first call.
-func findPersonal(ctx context.Context, tx pgx.Tx, userID uuid.UUID) (uuid.UUID, error) {
-	var personal uuid.UUID
-	err := tx.QueryRow(ctx, sqlFindPersonal, userID).Scan(&personal)
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return uuid.Nil, fmt.Errorf("find the personal team of user %s: %w", userID, err)
-	}
-	return personal, nil
 }

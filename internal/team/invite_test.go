@@ -31,8 +31,9 @@ type club struct {
 	users map[string]team.Person // verified, by address
 	mails []string
 	left  []uuid.UUID
-	ended []uuid.UUID
-	block error
+	ended []team.Ending
+	block error // of BlockDelete
+	owed  error // of OnDelete
 }
 
 func newClub(t *testing.T) *club {
@@ -56,9 +57,9 @@ func newClub(t *testing.T) *club {
 			return nil
 		},
 		BlockDelete: func(context.Context, pgx.Tx, uuid.UUID, time.Time) error { return c.block },
-		OnDelete: func(_ context.Context, _ pgx.Tx, teamID, personal, by uuid.UUID, _ time.Time) error {
-			c.ended = append(c.ended, teamID, personal, by)
-			return nil
+		OnDelete: func(_ context.Context, _ pgx.Tx, end team.Ending) error {
+			c.ended = append(c.ended, end)
+			return c.owed
 		},
 	}})
 	return c
@@ -392,18 +393,38 @@ func TestDeletingATeam(t *testing.T) {
 	if err := c.Delete(t.Context(), admin); !errors.Is(err, c.block) {
 		t.Errorf("with pods: %v", err)
 	}
-	c.block = nil
+	c.block, c.owed = nil, errors.New("owes money")
+	if err := c.Delete(t.Context(), admin); !errors.Is(err, c.owed) || len(c.pending(admin)) != 1 {
+		t.Errorf("owing money: %v, pending %v", err, c.pending(admin))
+	}
+	c.ended, c.owed = nil, nil
 	if err := c.Delete(t.Context(), admin); err != nil {
 		t.Fatal(err)
 	}
-	if want := []uuid.UUID{admin.TeamID(), info.Personal.ID, admin.UserID()}; fmt.Sprint(c.ended) != fmt.Sprint(want) {
-		t.Errorf("told of %v, want %v", c.ended, want)
+	want := team.Ending{TeamID: admin.TeamID(), Name: "Test team", By: admin.UserID(), Personal: info.Personal.ID, At: c.clock.Now()}
+	if len(c.ended) != 1 || c.ended[0] != want {
+		t.Errorf("told of %+v, want %+v", c.ended, want)
 	}
 	if err := c.Delete(t.Context(), admin); !errors.Is(err, team.ErrNotFound) {
 		t.Errorf("again: %v", err)
 	}
 	if after := c.signIn("ada@example.org"); len(after.Teams) != 1 {
 		t.Errorf("an invitation outlived its team: %+v", after.Teams)
+	}
+}
+
+// Who deletes a team without ever having asked who they are has a personal
+// team all the same: what the team owned goes there.
+func TestDeleterGetsAPersonalTeam(t *testing.T) {
+	t.Parallel()
+	c := newClub(t)
+	admin := teamtest.Admin(t, c.Pool, team.Pro)
+	if err := c.Delete(t.Context(), admin); err != nil {
+		t.Fatal(err)
+	}
+	info, err := c.UserInfo(t.Context(), team.Person{ID: admin.UserID(), Email: admin.Email()})
+	if err != nil || len(info.Teams) != 1 || len(c.ended) != 1 || c.ended[0].Personal != info.Personal.ID {
+		t.Errorf("told of %+v, has %+v, %v", c.ended, info.Teams, err)
 	}
 }
 

@@ -119,8 +119,8 @@ type Hooks struct {
 	Emails func(ctx context.Context, tx pgx.Tx, users []uuid.UUID) (map[uuid.UUID]string, error)
 	// BlockDelete returns the fault that keeps a team from being deleted, or nil.
 	BlockDelete func(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, now time.Time) error
-	// OnDelete ends what a team owned; personal is the deleter's own team.
-	OnDelete func(ctx context.Context, tx pgx.Tx, teamID, personal, by uuid.UUID, now time.Time) error
+	// OnDelete ends what a team owned. Its fault keeps the team.
+	OnDelete func(ctx context.Context, tx pgx.Tx, end Ending) error
 	// OnPlan follows a change of plan.
 	OnPlan func(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, plan Plan, now time.Time) error
 	// OnInvite follows an invitation: it has the mail sent.

@@ -2,6 +2,7 @@ package team
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -70,27 +71,61 @@ insert into membership (id, team_id, user_id, role, created_at)
 values (@id, @team, @user, @role, @now)`
 
 func (s *Service) createPersonal(ctx context.Context, p Person) error {
-	now := s.Clock.Now()
-	err := pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
-		teamID := id.New()
-		tag, err := tx.Exec(ctx, sqlInsertPersonalTeam, pgx.NamedArgs{
-			"id": teamID, "name": personalName(p.Email), "user": p.ID, "now": now,
-		})
-		if err != nil || tag.RowsAffected() == 0 { // another call made it
-			return err
-		}
-		if err := joinTx(ctx, tx, teamID, p.ID, Admin, now); err != nil {
-			return err
-		}
-		if s.Hooks.OpenWallet == nil {
-			return nil
-		}
-		return s.Hooks.OpenWallet(ctx, tx, teamID, now)
+	return pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error { return s.createPersonalTx(ctx, tx, p, s.Clock.Now()) })
+}
+
+// createPersonalTx waits for another call that makes the same team, and then
+// does nothing.
+func (s *Service) createPersonalTx(ctx context.Context, tx pgx.Tx, p Person, now time.Time) error {
+	teamID := id.New()
+	tag, err := tx.Exec(ctx, sqlInsertPersonalTeam, pgx.NamedArgs{
+		"id": teamID, "name": personalName(p.Email), "user": p.ID, "now": now,
 	})
 	if err != nil {
 		return fmt.Errorf("make the personal team of user %s: %w", p.ID, err)
 	}
-	return nil
+	if tag.RowsAffected() == 0 { // another call made it
+		return nil
+	}
+	if err := joinTx(ctx, tx, teamID, p.ID, Admin, now); err != nil {
+		return err
+	}
+	if s.Hooks.OpenWallet == nil {
+		return nil
+	}
+	return s.Hooks.OpenWallet(ctx, tx, teamID, now)
+}
+
+const sqlFindPersonal = `select id from team where personal_of = $1`
+
+// PersonalTx returns a user's personal team, which is made when they never
+// made a call. It locks no team that is there.
+func (s *Service) PersonalTx(ctx context.Context, tx pgx.Tx, userID uuid.UUID, now time.Time) (uuid.UUID, error) {
+	found, err := findPersonal(ctx, tx, userID)
+	if err != nil || found != uuid.Nil {
+		return found, err
+	}
+	owner := []Membership{{UserID: userID}}
+	if err := s.addEmails(ctx, tx, owner); err != nil {
+		return uuid.Nil, err
+	}
+	if err := s.createPersonalTx(ctx, tx, Person{ID: userID, Email: owner[0].Email}, now); err != nil {
+		return uuid.Nil, err
+	}
+	if found, err = findPersonal(ctx, tx, userID); err == nil && found == uuid.Nil {
+		err = fmt.Errorf("user %s has no personal team after it was made", userID)
+	}
+	return found, err
+}
+
+// findPersonal returns a user's personal team, or Nil before their first call.
+func findPersonal(ctx context.Context, tx pgx.Tx, userID uuid.UUID) (uuid.UUID, error) {
+	var personal uuid.UUID
+	err := tx.QueryRow(ctx, sqlFindPersonal, userID).Scan(&personal)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return uuid.Nil, fmt.Errorf("find the personal team of user %s: %w", userID, err)
+	}
+	return personal, nil
 }
 
 func joinTx(ctx context.Context, tx pgx.Tx, teamID, userID uuid.UUID, role Role, now time.Time) error {
