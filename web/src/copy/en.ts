@@ -251,6 +251,10 @@ export const copy = {
     chooseVolume: 'Choose a volume',
     chooseKey: 'Choose an SSH key',
     volumeHint: 'Mounted at /workspace, kept when the pod is deleted.',
+    volumeOption: (name: string, gb: number) => `${name} (${gb} GB)`,
+    nothingToRestore: 'Empty: nothing has to be restored to /workspace.',
+    restoreTime: (minutes: number) =>
+      `Back at /workspace in about ${minutes} min, where the pod's network gives 2 Gbit/s.`,
     keyHint: 'Lets you in as root.',
     newVolume: 'New Storage Volume',
     newKey: 'Create SSH Key',

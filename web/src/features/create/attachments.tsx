@@ -2,6 +2,7 @@ import type { SSHKey, Volume } from '@/api/types'
 import { copy } from '@/copy/en'
 import { TextLink } from '@/ui/button-link'
 import { Field, Select } from '@/ui/field'
+import { restoreMinutes } from './restore'
 
 interface AttachmentsProps {
   volumes: readonly Volume[]
@@ -14,10 +15,11 @@ interface AttachmentsProps {
 
 /** The volume and the key of the new pod. Only free volumes are offered. */
 export function Attachments({ volumes, volumeId, onVolume, keys, keyId, onKey }: AttachmentsProps) {
+  const chosen = volumes.find(({ id }) => id === volumeId)
   return (
     <div className="grid grid-cols-1 gap-5 sm:grid-cols-2">
       <div>
-        <Field label={copy.create.volume} hint={copy.create.volumeHint}>
+        <Field label={copy.create.volume} hint={chosen ? restoreHint(chosen) : copy.create.volumeHint}>
           {(ids) => (
             <Select
               {...ids}
@@ -26,9 +28,9 @@ export function Attachments({ volumes, volumeId, onVolume, keys, keyId, onKey }:
               onChange={(event) => onVolume(event.target.value)}
             >
               <option value="">{copy.create.chooseVolume}</option>
-              {volumes.map(({ id, name }) => (
+              {volumes.map(({ id, name, size_gb }) => (
                 <option key={id} value={id}>
-                  {name}
+                  {copy.create.volumeOption(name, size_gb)}
                 </option>
               ))}
             </Select>
@@ -62,4 +64,9 @@ export function Attachments({ volumes, volumeId, onVolume, keys, keyId, onKey }:
       </div>
     </div>
   )
+}
+
+function restoreHint({ size_gb }: Volume): string {
+  const minutes = restoreMinutes(size_gb)
+  return minutes === 0 ? copy.create.nothingToRestore : copy.create.restoreTime(minutes)
 }
