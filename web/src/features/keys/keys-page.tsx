@@ -4,7 +4,7 @@ import type { SSHKey } from '@/api/types'
 import { copy } from '@/copy/en'
 import { useCreateAccess, useDeleteAccess, useSession, useTeam } from '@/features/session/queries'
 import { Badge } from '@/ui/badge'
-import { Button, IconButton } from '@/ui/button'
+import { Button } from '@/ui/button'
 import { type Column, DataList } from '@/ui/data-list'
 import { EmptyState } from '@/ui/empty-state'
 import { ListError } from '@/ui/list-error'
@@ -22,6 +22,7 @@ export function KeysPage() {
   const { data, isPending, isFetching, isError, refetch } = useKeys()
   const access = useCreateAccess(copy.keys.signInToCreate)
   const [open, setOpen] = useState(false)
+  const rows = signedIn ? data : [exampleKey]
   return (
     <Page
       title={copy.keys.title}
@@ -43,15 +44,25 @@ export function KeysPage() {
         <ListError text={copy.keys.failed} busy={isFetching} onRetry={() => void refetch()} />
       ) : null}
       {signedIn && isPending && !isError ? <Skeleton className="h-40 rounded-card" /> : null}
-      {!signedIn || data?.length === 0 ? (
-        <EmptyState title={copy.keys.empty} hint={copy.keys.emptyHint} />
-      ) : null}
-      {data && data.length > 0 ? (
-        <DataList label={copy.keys.title} columns={columns} rows={data} rowKey={(key) => key.id} />
+      {rows?.length === 0 ? <EmptyState title={copy.keys.empty} hint={copy.keys.emptyHint} /> : null}
+      {rows && rows.length > 0 ? (
+        <DataList label={copy.keys.title} columns={columns} rows={rows} rowKey={({ id }) => id} />
       ) : null}
       {team ? <NewKeyDialog teamId={team.id} open={open} onClose={() => setOpen(false)} /> : null}
     </Page>
   )
+}
+
+/** What visitors see in place of keys of their own. Nobody holds its private half. */
+const exampleKey: SSHKey = {
+  id: 'c07d4f1a-52e9-4b6f-8a3d-91e6b4d2f7c0',
+  team_id: '',
+  name: 'laptop',
+  public_key: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIExampleExampleExampleExampleExampleEx',
+  key_type: 'ssh-ed25519',
+  fingerprint: '',
+  created_at: '',
+  created_by: '',
 }
 
 const { columns: heads } = copy.keys
@@ -59,13 +70,16 @@ const { columns: heads } = copy.keys
 const columns: readonly Column<SSHKey>[] = [
   {
     header: heads.name,
-    width: 'w-[28%]',
+    width: 'w-[27%]',
     cell: (key) => (
       <div className="min-w-0">
-        <div className="truncate font-medium text-hi">{key.name}</div>
-        <div className="num truncate text-low text-meta" title={key.id}>
-          {key.id}
+        <div className="flex items-center gap-2">
+          <span className="truncate font-medium text-hi" title={key.name}>
+            {key.name}
+          </span>
+          {key === exampleKey ? <Badge>{copy.app.example}</Badge> : null}
         </div>
+        <div className="num wrap-anywhere text-low text-meta">{key.id}</div>
       </div>
     ),
   },
@@ -75,8 +89,8 @@ const columns: readonly Column<SSHKey>[] = [
       <code className="num wrap-anywhere block text-control text-mid">{shownKey(key.public_key)}</code>
     ),
   },
-  { header: heads.type, width: 'w-[140px]', cell: (key) => <Badge className="num">{key.key_type}</Badge> },
-  { header: heads.actions, width: 'w-[96px]', cell: (key) => <DeleteKey sshKey={key} /> },
+  { header: heads.type, width: 'w-[236px]', cell: (key) => <Badge className="num">{key.key_type}</Badge> },
+  { header: heads.actions, width: 'w-[132px]', cell: (key) => <DeleteKey sshKey={key} /> },
 ]
 
 function DeleteKey({ sshKey }: { sshKey: SSHKey }) {
@@ -97,14 +111,16 @@ function DeleteKey({ sshKey }: { sshKey: SSHKey }) {
       ],
     })
   return (
-    <IconButton
-      label={copy.keys.deleteLabel(sshKey.name)}
-      title={access.can ? copy.app.delete : access.reason}
+    <Button
+      kind="danger"
+      size="small"
+      icon={<Trash2 size={14} aria-hidden="true" />}
+      aria-label={copy.keys.deleteLabel(sshKey.name)}
+      title={access.can ? undefined : access.reason}
       disabled={!access.can}
       onClick={ask}
-      className="enabled:hover:bg-danger-wash enabled:hover:text-danger"
     >
-      <Trash2 size={16} aria-hidden="true" />
-    </IconButton>
+      {copy.app.delete}
+    </Button>
   )
 }

@@ -3,7 +3,11 @@ import { copy } from '@/copy/en'
 import { Button } from '@/ui/button'
 import { Dialog } from '@/ui/dialog'
 import { Field, TextArea, TextInput } from '@/ui/field'
+import { keyProblem } from './model'
 import { useCreateKey } from './queries'
+
+const problems = { required: copy.keys.publicKeyRequired, private: copy.keys.privateKey }
+const maxNameLength = 80
 
 /** Asks for a public key and adds it to the team. */
 export function NewKeyDialog({
@@ -17,17 +21,15 @@ export function NewKeyDialog({
 }) {
   const [name, setName] = useState('')
   const [publicKey, setPublicKey] = useState('')
-  const [problem, setProblem] = useState<string | null>(null)
+  const [problem, setProblem] = useState<keyof typeof problems | null>(null)
   const { mutate } = useCreateKey(teamId)
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    const key = publicKey.trim()
-    if (key === '') {
-      setProblem(copy.keys.publicKeyRequired)
-      return
-    }
+    const found = keyProblem(publicKey)
+    setProblem(found)
+    if (found) return
     mutate(
-      { name: name.trim() || copy.app.untitled, publicKey: key },
+      { name: name.trim() || copy.app.untitled, publicKey: publicKey.trim() },
       {
         // After a refusal the dialog opens again with what was typed.
         onSuccess: () => {
@@ -46,13 +48,18 @@ export function NewKeyDialog({
             <TextInput
               {...ids}
               value={name}
+              maxLength={maxNameLength}
               placeholder={copy.app.untitled}
               autoComplete="off"
               onChange={(event) => setName(event.target.value)}
             />
           )}
         </Field>
-        <Field label={copy.keys.publicKey} hint={copy.keys.publicKeyHint} error={problem}>
+        <Field
+          label={copy.keys.publicKey}
+          hint={copy.keys.publicKeyHint}
+          error={problem && problems[problem]}
+        >
           {(ids) => (
             <TextArea
               {...ids}

@@ -2,6 +2,9 @@
 export const volumeSizeGb = 500
 /** USD per stored GB and hour. */
 export const pricePerGbHour = 0.0002
+/** Of the quota, in percent: from where a volume is nearly full, and up to where it is synced while a pod runs. */
+const nearlyFull = 90
+const uploadsEnd = 105
 /** How many volumes a team without Pro may have. */
 export const hobbyVolumes = 1
 
@@ -12,7 +15,7 @@ export function usedText(sizeGb: number): string {
 
 /** '25%': the rounded share of the volume that is used. */
 export function usedPercent(sizeGb: number): string {
-  return `${Math.round((sizeGb / volumeSizeGb) * 100)}%`
+  return `${Math.round(percentOf(sizeGb))}%`
 }
 
 /** What a volume costs per hour: what is stored, at the rate. */
@@ -28,4 +31,17 @@ export function nameOrUntitled(name: string, untitled: string): string {
 /** Whether the plan allows no further volume. */
 export function atVolumeLimit(pro: boolean, volumes: number): boolean {
   return !pro && volumes >= hobbyVolumes
+}
+
+/** What the owner of a volume should know about its quota, or null. */
+export function quotaWarning(sizeGb: number): 'near' | 'full' | 'over' | null {
+  const percent = percentOf(sizeGb)
+  if (percent > uploadsEnd) return 'over'
+  if (percent >= 100) return 'full'
+  return percent >= nearlyFull ? 'near' : null
+}
+
+/** Multiplied first: 512.5 of 500 is 102.5 %, where the quotient would be a hair below. */
+function percentOf(sizeGb: number): number {
+  return (sizeGb * 100) / volumeSizeGb
 }

@@ -22,8 +22,8 @@ export function NewVolumeDialog({
   const { mutate } = useCreateVolume(teamId)
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    mutate(nameOrUntitled(name, copy.app.untitled))
-    setName('')
+    // After a refusal the dialog opens again with what was typed.
+    mutate(nameOrUntitled(name, copy.app.untitled), { onSuccess: () => setName('') })
     onClose()
   }
   return (

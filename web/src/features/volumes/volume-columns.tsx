@@ -1,0 +1,127 @@
+import { clsx } from 'clsx'
+import { Trash2, TriangleAlert } from 'lucide-react'
+import type { Volume } from '@/api/types'
+import { copy } from '@/copy/en'
+import { useDeleteAccess } from '@/features/session/queries'
+import { formatRate } from '@/lib/money'
+import { Badge, StatusChip } from '@/ui/badge'
+import { Button } from '@/ui/button'
+import type { Column } from '@/ui/data-list'
+import { Meter } from '@/ui/meter'
+import { openModal } from '@/ui/modal-store'
+import { quotaWarning, usedPercent, usedText, volumePrice, volumeSizeGb } from './model'
+import { useDeleteVolume } from './queries'
+
+/** What visitors see in place of volumes of their own. */
+export const exampleVolume: Volume = {
+  id: '4b1f7d2e-8c35-4e0a-9d61-2f7a90c3b5e8',
+  team_id: '',
+  name: 'datasets',
+  size_gb: 123,
+  price_per_hour: 0.0246,
+  currently_used: false,
+  deleted: false,
+  deleted_at: null,
+  created_at: '',
+  created_by: '',
+  synced_at: null,
+}
+
+const { columns: heads } = copy.storage
+
+/** What a row of the storage table shows. */
+export const volumeColumns: readonly Column<Volume>[] = [
+  { header: heads.name, width: 'w-[30%]', cell: (volume) => <VolumeName volume={volume} /> },
+  { header: heads.used, cell: (volume) => <Used volume={volume} /> },
+  {
+    header: heads.price,
+    width: 'w-[150px]',
+    cell: ({ size_gb }) => (
+      <span className="price text-hi">
+        {formatRate(volumePrice(size_gb), 4)}
+        <span className="text-low">{copy.pods.perHour}</span>
+      </span>
+    ),
+  },
+  {
+    header: heads.status,
+    width: 'w-[130px]',
+    cell: ({ currently_used }) =>
+      currently_used ? (
+        <StatusChip tone="tide">{copy.storage.inUse}</StatusChip>
+      ) : (
+        <StatusChip tone="ready">{copy.storage.available}</StatusChip>
+      ),
+  },
+  { header: heads.actions, width: 'w-[132px]', cell: (volume) => <DeleteVolume volume={volume} /> },
+]
+
+/** Name and id of a volume. */
+export function VolumeName({ volume }: { volume: Volume }) {
+  return (
+    <div className="min-w-0">
+      <div className="flex items-center gap-2">
+        <span className="truncate font-medium text-hi" title={volume.name}>
+          {volume.name}
+        </span>
+        {volume === exampleVolume ? <Badge>{copy.app.example}</Badge> : null}
+      </div>
+      <div className="num wrap-anywhere text-low text-meta">{volume.id}</div>
+    </div>
+  )
+}
+
+function Used({ volume: { name, size_gb } }: { volume: Volume }) {
+  const warning = quotaWarning(size_gb)
+  return (
+    <div className="max-w-80">
+      <div className="price flex justify-between text-control">
+        <span className="text-hi">{usedText(size_gb)}</span>
+        <span className="text-low">{usedPercent(size_gb)}</span>
+      </div>
+      <Meter
+        label={`${heads.used}: ${name}`}
+        value={size_gb}
+        max={volumeSizeGb}
+        text={usedText(size_gb)}
+        palette="usage"
+        className="mt-2"
+      />
+      {warning ? (
+        <p className={clsx('mt-2 flex gap-1.5 text-meta', warning === 'near' ? 'text-warn' : 'text-danger')}>
+          <TriangleAlert size={14} aria-hidden="true" className="mt-px shrink-0" />
+          {copy.storage.quota[warning]}
+        </p>
+      ) : null}
+    </div>
+  )
+}
+
+function DeleteVolume({ volume }: { volume: Volume }) {
+  const { mutate } = useDeleteVolume(volume.team_id)
+  const access = useDeleteAccess(copy.storage.signInToDelete)(volume.created_by)
+  const reason = volume.currently_used ? copy.storage.deleteInUse : access.can ? undefined : access.reason
+  const ask = () =>
+    openModal({
+      type: 'info',
+      title: copy.storage.deleteTitle,
+      message: copy.storage.deleteMessage(volume.name),
+      actions: [
+        { label: copy.app.cancel },
+        { label: copy.app.delete, variant: 'alarm', onClick: () => mutate(volume) },
+      ],
+    })
+  return (
+    <Button
+      kind="danger"
+      size="small"
+      icon={<Trash2 size={14} aria-hidden="true" />}
+      aria-label={copy.storage.deleteLabel(volume.name)}
+      title={reason}
+      disabled={reason !== undefined}
+      onClick={ask}
+    >
+      {copy.app.delete}
+    </Button>
+  )
+}
