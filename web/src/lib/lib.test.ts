@@ -19,7 +19,7 @@ describe('money', () => {
   test.each([
     [5, '+$5.00'],
     [0, '+$0.00'],
-    [-0.0001, '+$0.00'],
+    [-0.0001, '-$0.00'],
     [-1.234, '-$1.23'],
   ])('a signed amount of %s reads %s', (amount, text) => expect(formatSignedUsd(amount)).toBe(text))
 

@@ -8,10 +8,9 @@ export function formatUsd(amount: number | null | undefined): string {
   return usd.format(withoutMinusZero(amount ?? 0, 2))
 }
 
-/** A signed amount with the plus sign stated: 5 → '+$5.00', 0 → '+$0.00', -1.234 → '-$1.23'. */
+/** A signed amount, with a plus sign unless it is negative: 5 → '+$5.00', 0 → '+$0.00', -0.004 → '-$0.00'. */
 export function formatSignedUsd(amount: number): string {
-  const text = formatUsd(amount)
-  return text.startsWith('-') ? text : `+${text}`
+  return `${amount < 0 ? '-' : '+'}${usd.format(Math.abs(amount))}`
 }
 
 /** Dollars without cents: 1300 → '$1,300'. */
