@@ -1,11 +1,12 @@
+import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Check } from 'lucide-react'
-import { type ReactNode, useEffect, useState } from 'react'
-import { loadConfig } from '@/api/config'
+import { type ReactNode, useState } from 'react'
 import { copy } from '@/copy/en'
 import { useSession } from '@/features/session/queries'
 import { Button, buttonStyles } from '@/ui/button'
 import { Page } from '@/ui/page'
+import { configQuery } from './queries'
 import { TeamDetailsDialog } from './team-details-dialog'
 
 /** The plans a team can be created on. */
@@ -73,16 +74,10 @@ function PlanCard({ name, perks, featured = false, children }: PlanCardProps) {
 }
 
 function SalesLink() {
-  const [address, setAddress] = useState('')
-  useEffect(() => {
-    loadConfig().then(
-      (config) => setAddress(config.salesEmail),
-      (error: unknown) => console.error('plans: no configuration', error),
-    )
-  }, [])
+  const { data } = useQuery(configQuery)
   return (
     <a
-      href={`mailto:${address}`}
+      href={`mailto:${data?.salesEmail ?? ''}`}
       className={`${buttonStyles({ size: 'large' })} mt-5 w-full sm:w-auto sm:min-w-56`}
     >
       {copy.plans.sales}

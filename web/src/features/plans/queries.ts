@@ -1,5 +1,13 @@
-import { useMutation } from '@tanstack/react-query'
+import { queryOptions, useMutation } from '@tanstack/react-query'
 import { call } from '@/api/client'
+import { loadConfig } from '@/api/config'
+
+/** What the operator configured; it does not change while the page is open. */
+export const configQuery = queryOptions({
+  queryKey: ['config'],
+  queryFn: loadConfig,
+  staleTime: Number.POSITIVE_INFINITY,
+})
 
 /** Starts the subscription of a new team and leaves for the payment page. */
 export function useTeamCheckout() {

@@ -1,10 +1,11 @@
-import { type FormEvent, useState } from 'react'
+import { type FormEvent, useRef, useState } from 'react'
 import { detailOf } from '@/api/error'
 import { copy } from '@/copy/en'
 import { formatWholeUsd } from '@/lib/money'
 import { Button } from '@/ui/button'
 import { Dialog } from '@/ui/dialog'
 import { Field, TextArea, TextInput } from '@/ui/field'
+import { usePageRestored } from '@/ui/page-restored'
 import { countProblem, monthlyCost } from './model'
 import { useTeamCheckout } from './queries'
 
@@ -14,7 +15,9 @@ export function TeamDetailsDialog({ open, onClose }: { open: boolean; onClose: (
   const [count, setCount] = useState('1')
   const [description, setDescription] = useState('')
   const [nameMissing, setNameMissing] = useState(false)
-  const { mutate, isPending, isSuccess, error } = useTeamCheckout()
+  const nameField = useRef<HTMLInputElement>(null)
+  const { mutate, isPending, isSuccess, error, reset } = useTeamCheckout()
+  usePageRestored(reset)
   const problem = countProblem(count)
   const cost = monthlyCost(problem ? 1 : Number(count))
   const busy = isPending || isSuccess
@@ -23,6 +26,7 @@ export function TeamDetailsDialog({ open, onClose }: { open: boolean; onClose: (
     event.preventDefault()
     const trimmed = name.trim()
     setNameMissing(trimmed === '')
+    if (trimmed === '') nameField.current?.focus()
     if (trimmed === '' || problem || busy) return
     mutate({ name: trimmed, description: description.trim(), member_count: Number(count) })
   }
@@ -41,6 +45,7 @@ export function TeamDetailsDialog({ open, onClose }: { open: boolean; onClose: (
           {(ids) => (
             <TextInput
               {...ids}
+              ref={nameField}
               required
               value={name}
               autoComplete="organization"
@@ -92,9 +97,7 @@ function Breakdown({ cost }: { cost: ReturnType<typeof monthlyCost> }) {
       <h3 className="font-medium text-control tracking-normal">{copy.plans.breakdown}</h3>
       <dl className="price mt-2 grid grid-cols-1 gap-1.5 text-control">
         <Line label={copy.plans.base} amount={cost.base} />
-        {cost.extraMembers > 0 ? (
-          <Line label={copy.plans.extra(cost.extraMembers)} amount={cost.extra} />
-        ) : null}
+        <Line label={copy.plans.extra(cost.extraMembers)} amount={cost.extra} />
         <div className="mt-1 flex justify-between border-line-1 border-t pt-2 font-semibold text-hi">
           <dt>{copy.plans.monthlyTotal}</dt>
           <dd>{formatWholeUsd(cost.total)}</dd>
