@@ -20,3 +20,8 @@ function watch(watcher: () => void): () => void {
 export function useNow(): number {
   return useSyncExternalStore(watch, () => Math.floor(Date.now() / 1000) * 1000)
 }
+
+/** The present in milliseconds, cut to the minute: for 'n minutes ago'. */
+export function useMinute(): number {
+  return useSyncExternalStore(watch, () => Math.floor(Date.now() / 60_000) * 60_000)
+}

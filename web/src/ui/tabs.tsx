@@ -19,7 +19,7 @@ export function Tabs<Value extends string>({ label, value, tabs, onChange, child
         if (chosen) onChange(chosen.value)
       }}
     >
-      <Radix.List aria-label={label} className="flex gap-5 border-line-1 border-b sm:gap-6">
+      <Radix.List aria-label={label} className="grid grid-cols-3 border-line-1 border-b sm:flex sm:gap-6">
         {tabs.map((tab) => (
           <Radix.Trigger
             key={tab.value}

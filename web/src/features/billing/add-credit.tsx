@@ -3,6 +3,7 @@ import { copy } from '@/copy/en'
 import { useSession, useTeam } from '@/features/session/queries'
 import { Button } from '@/ui/button'
 import { Field, TextInput } from '@/ui/field'
+import { usePageRestored } from '@/ui/page-restored'
 import { parseAmount } from './model'
 import { useCreditCheckout } from './queries'
 
@@ -13,7 +14,8 @@ export function AddCredit() {
   const signedIn = useSession().status === 'in'
   const { team } = useTeam()
   const [text, setText] = useState('')
-  const { mutate, isPending, isSuccess } = useCreditCheckout()
+  const { mutate, isPending, isSuccess, reset } = useCreditCheckout()
+  usePageRestored(reset)
   // After a success the browser is on its way to the payment page.
   const busy = isPending || isSuccess
   const title = signedIn ? undefined : copy.billing.signInToPay

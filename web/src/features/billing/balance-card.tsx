@@ -15,9 +15,9 @@ interface BalanceCardProps {
 /** The balance of the wallet, large. */
 export function BalanceCard({ balance, loading, fetchedAt }: BalanceCardProps) {
   return (
-    <section className="card p-5">
+    <section className="card flex flex-col p-5">
       <h2 className="font-medium text-lead tracking-normal">{copy.billing.balance}</h2>
-      <div className="mt-3 min-h-24">
+      <div className="mt-3 flex min-h-24 flex-1 flex-col">
         <Content balance={balance} loading={loading} fetchedAt={fetchedAt} />
       </div>
     </section>

@@ -2,21 +2,25 @@ import { RefreshCw } from 'lucide-react'
 import { useState } from 'react'
 import { copy } from '@/copy/en'
 import { usePods } from '@/features/pods/queries'
-import { useSession } from '@/features/session/queries'
+import { useSession, useTeam } from '@/features/session/queries'
 import { useVolumes } from '@/features/volumes/queries'
 import { useBalance, useTransactions } from '@/features/wallet/queries'
 import { Button } from '@/ui/button'
 import { TextLink } from '@/ui/button-link'
+import { ListError } from '@/ui/list-error'
 import { Notice } from '@/ui/notice'
 import { Page } from '@/ui/page'
 import { AddCredit } from './add-credit'
 import { BalanceCard } from './balance-card'
+import { phaseOf } from './model'
+import { Spend } from './spend-section'
 import { TransactionHistory } from './transaction-history'
 import { useReturn } from './use-return'
 
 /** The team's wallet: what is in it, how to fill it, where it went. */
 export function BillingPage() {
   const signedIn = useSession().status === 'in'
+  const { team } = useTeam()
   const balance = useBalance()
   const transactions = useTransactions()
   const pods = usePods()
@@ -24,8 +28,9 @@ export function BillingPage() {
   const { switching, message } = useReturn()
   const [refreshing, setRefreshing] = useState(false)
   const loads = [balance, transactions, pods, volumes]
-  const firstLoad = loads.some((load) => load.isLoading)
+  const firstLoad = signedIn && loads.some((load) => phaseOf(load) === 'first')
   const refresh = () => {
+    if (!team) return
     setRefreshing(true)
     void Promise.all(loads.map((load) => load.refetch())).finally(() => setRefreshing(false))
   }
@@ -53,19 +58,24 @@ export function BillingPage() {
           {message.link ? <TextLink to={message.link.to}>{message.link.label}</TextLink> : null}
         </Notice>
       ) : null}
-      {balance.isError ? <Notice tone="danger">{copy.wallet.balanceFailed}</Notice> : null}
-      {transactions.isError ? <Notice tone="danger">{copy.wallet.transactionsFailed}</Notice> : null}
+      {signedIn && phaseOf(balance) === 'failed' ? (
+        <ListError text={copy.wallet.balanceFailed} busy={refreshing} onRetry={refresh} />
+      ) : null}
+      {signedIn && phaseOf(transactions) === 'failed' ? (
+        <ListError text={copy.wallet.transactionsFailed} busy={refreshing} onRetry={refresh} />
+      ) : null}
       <div className="grid grid-cols-1 gap-4 lg:grid-cols-[5fr_7fr]">
         <BalanceCard
           balance={balance.data ?? null}
-          loading={balance.isLoading}
+          loading={signedIn && phaseOf(balance) === 'first'}
           fetchedAt={balance.dataUpdatedAt}
         />
         <AddCredit />
       </div>
+      {signedIn && phaseOf(transactions) !== 'failed' ? <Spend transactions={transactions.data} /> : null}
       <TransactionHistory
         transactions={transactions.data ?? null}
-        loading={transactions.isLoading}
+        loading={signedIn && phaseOf(transactions) === 'first'}
         activePods={(pods.data ?? []).filter((pod) => pod.status !== 'deleted').map((pod) => pod.id)}
         activeVolumes={(volumes.data ?? []).map((volume) => volume.id)}
       />

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Transaction } from '@/api/types'
-import { groupByVolume, hasCreditSince, parseAmount, referenceText, rowsOf, tabOf } from './model'
+import { groupByVolume, newestCredit, parseAmount, phaseOf, referenceText, rowsOf, tabOf } from './model'
 
 const row = (over: Partial<Transaction>): Transaction => ({
   id: '1',
@@ -63,10 +63,19 @@ test.each([
   ['Infinity', null],
 ])('the amount %s is %s', (text, amount) => expect(parseAmount(text)).toBe(amount))
 
-test('a payer waits for a credit of now, not one of yesterday', () => {
-  const credit = row({ transaction_type: 'credit', resource_type: null, created_at: '2026-01-02T00:00:00Z' })
-  expect(hasCreditSince([credit], Date.parse('2026-01-01T23:59:00Z'))).toBe(true)
-  expect(hasCreditSince([credit], Date.parse('2026-01-02T00:01:00Z'))).toBe(false)
-  expect(hasCreditSince([row({})], 0)).toBe(false)
-  expect(hasCreditSince(undefined, 0)).toBe(false)
+test('a payer waits for another credit than the newest one known', () => {
+  const credit = row({ id: 'c1', transaction_type: 'credit', resource_type: null })
+  const newer = { ...credit, id: 'c2', created_at: '2026-02-01T00:00:00Z' }
+  const usage = row({ id: 'u', created_at: '2026-03-01T00:00:00Z' })
+  expect(newestCredit([])).toBe('')
+  expect(newestCredit([usage])).toBe('')
+  expect(newestCredit([credit, usage])).toBe('c1')
+  expect(newestCredit([credit, newer, usage])).toBe('c2')
 })
+
+test.each([
+  [{ isPending: true, isError: false, isFetched: false }, 'first'],
+  [{ isPending: true, isError: false, isFetched: true }, 'failed'],
+  [{ isPending: false, isError: true, isFetched: true }, 'failed'],
+  [{ isPending: false, isError: false, isFetched: true }, 'loaded'],
+] as const)('a query in state %j is %s', (query, phase) => expect(phaseOf(query)).toBe(phase))

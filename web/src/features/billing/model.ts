@@ -14,6 +14,13 @@ export function tabOf(row: Pick<Transaction, 'transaction_type' | 'resource_type
   return row.resource_type === 'volume-storage' ? 'storage' : 'credits'
 }
 
+const transactionLimit = 1000
+
+/** Whether the list ends at the limit of one answer, so that older rows may be missing. */
+export function isCut(transactions: readonly Transaction[]): boolean {
+  return transactions.length >= transactionLimit
+}
+
 /** The rows of a tab, newest first. */
 export function rowsOf(transactions: readonly Transaction[], tab: HistoryTab): Transaction[] {
   return newestFirst(transactions.filter((row) => tabOf(row) === tab))
@@ -56,11 +63,19 @@ export function parseAmount(text: string): number | null {
   return Number.isFinite(amount) && amount > 0 ? amount : null
 }
 
-/** Whether a credit was booked since an instant: what a returning payer waits for. */
-export function hasCreditSince(transactions: readonly Transaction[] | undefined, since: number): boolean {
-  return (transactions ?? []).some(
-    (row) => row.transaction_type === 'credit' && Date.parse(row.created_at) >= since,
-  )
+/** The id of the newest credit, '' for none. A payer is waiting until it is another one. */
+export function newestCredit(transactions: readonly Transaction[]): string {
+  return newestFirst(transactions.filter((row) => row.transaction_type === 'credit'))[0]?.id ?? ''
+}
+
+/** How far a list is, from the state of its query; trying again after a failure is still the failure. */
+export function phaseOf(query: {
+  isPending: boolean
+  isError: boolean
+  isFetched: boolean
+}): 'first' | 'failed' | 'loaded' {
+  if (query.isError || (query.isPending && query.isFetched)) return 'failed'
+  return query.isPending ? 'first' : 'loaded'
 }
 
 /** Sums in millionths, where the API's amounts are whole numbers. */

@@ -1,8 +1,12 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
+import { Download } from 'lucide-react'
 import type { Transaction } from '@/api/types'
 import { copy } from '@/copy/en'
-import { useSession } from '@/features/session/queries'
+import { useSession, useTeam } from '@/features/session/queries'
+import { downloadText } from '@/lib/download'
+import { newestFirst } from '@/lib/time'
 import { Dot } from '@/ui/badge'
+import { Button } from '@/ui/button'
 import { EmptyState } from '@/ui/empty-state'
 import { Skeleton } from '@/ui/spinner'
 import { Tabs } from '@/ui/tabs'
@@ -24,7 +28,10 @@ export function TransactionHistory(props: HistoryProps) {
   const tab = historyTabs.find((each) => each === search.tab) ?? 'credits'
   return (
     <section>
-      <h2 className="mb-2 font-semibold text-card">{copy.billing.history}</h2>
+      <div className="mb-2 flex flex-wrap items-center gap-x-5 gap-y-2">
+        <h2 className="flex-1 font-semibold text-card">{copy.billing.history}</h2>
+        <Export transactions={props.transactions ?? []} />
+      </div>
       <Tabs
         label={copy.billing.history}
         value={tab}
@@ -45,6 +52,31 @@ export function TransactionHistory(props: HistoryProps) {
   )
 }
 
+/** Hands out all rows that were read, of every tab, as one file. */
+function Export({ transactions }: { transactions: readonly Transaction[] }) {
+  const { team } = useTeam()
+  const signedIn = useSession().status === 'in'
+  const reason = signedIn ? copy.billing.nothingToExport : copy.billing.signInToExport
+  const disabled = transactions.length === 0
+  const save = async () => {
+    const { transactionsCsv } = await import('./csv')
+    const day = new Date().toISOString().slice(0, 10)
+    const name = `homeport-transactions-${team?.id.slice(0, 8)}-${day}.csv`
+    downloadText(name, 'text/csv;charset=utf-8', transactionsCsv(newestFirst(transactions)))
+  }
+  return (
+    <Button
+      size="small"
+      disabled={disabled}
+      title={disabled ? reason : undefined}
+      icon={<Download size={14} aria-hidden="true" />}
+      onClick={() => void save()}
+    >
+      {copy.billing.export}
+    </Button>
+  )
+}
+
 function Panel({
   tab,
   transactions,
@@ -54,8 +86,10 @@ function Panel({
 }: HistoryProps & { tab: HistoryTab }) {
   const signedIn = useSession().status === 'in'
   if (loading) return <Skeleton className="h-48 rounded-card" />
+  // What could not be read is not empty: the box above says so.
+  if (!transactions && signedIn) return null
   const rows = rowsOf(transactions ?? [], tab)
-  if (rows.length === 0 && (transactions || !signedIn)) {
+  if (rows.length === 0) {
     const [title, hint] = copy.billing.empty[tab]
     return <EmptyState title={title} hint={hint} />
   }

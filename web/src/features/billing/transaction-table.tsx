@@ -3,9 +3,11 @@ import { useMemo } from 'react'
 import type { Transaction } from '@/api/types'
 import { copy } from '@/copy/en'
 import { formatSignedUsd } from '@/lib/money'
+import { formatRelative } from '@/lib/relative'
 import { formatDateTime } from '@/lib/time'
 import { Badge, Dot } from '@/ui/badge'
 import { type Column, DataList } from '@/ui/data-list'
+import { useMinute } from '@/ui/now'
 import { referenceText, typeTones } from './model'
 
 interface TransactionTableProps {
@@ -16,17 +18,23 @@ interface TransactionTableProps {
 
 /** Transactions as a table, as cards on narrow screens. */
 export function TransactionTable({ label, rows, activePods }: TransactionTableProps) {
-  const columns = useMemo(() => columnsFor(activePods), [activePods])
+  const now = useMinute()
+  const columns = useMemo(() => columnsFor(activePods, now), [activePods, now])
   return <DataList label={label} columns={columns} rows={rows} rowKey={(row) => row.id} />
 }
 
-function columnsFor(activePods: readonly string[]): readonly Column<Transaction>[] {
+function columnsFor(activePods: readonly string[], now: number): readonly Column<Transaction>[] {
   const heads = copy.billing.columns
   return [
     {
       header: heads.date,
       width: 'w-[190px]',
-      cell: (row) => <time dateTime={row.created_at}>{formatDateTime(row.created_at)}</time>,
+      cell: (row) => (
+        <>
+          <time dateTime={row.created_at}>{formatDateTime(row.created_at)}</time>
+          <span className="block text-low text-meta">{formatRelative(row.created_at, now)}</span>
+        </>
+      ),
     },
     {
       header: heads.type,
@@ -38,6 +46,8 @@ function columnsFor(activePods: readonly string[]): readonly Column<Transaction>
       width: 'w-[130px]',
       cell: (row) => (
         <span
+          // The cents are what is shown; the books are exact to a millionth of a dollar.
+          title={`${row.amount} USD`}
           className={clsx(
             'price inline-flex items-center gap-2 font-medium',
             row.amount > 0 ? 'text-ready' : 'text-hi',

@@ -1,5 +1,5 @@
 import { ChevronDown } from 'lucide-react'
-import { useState } from 'react'
+import { useId, useState } from 'react'
 import { copy } from '@/copy/en'
 import { formatUsd } from '@/lib/money'
 import { Dot } from '@/ui/badge'
@@ -28,11 +28,12 @@ export function VolumeGroups({
 
 function Group({ group, active }: { group: VolumeGroup; active: boolean }) {
   const [open, setOpen] = useState(false)
+  const id = useId()
   const label = copy.billing.volumeGroup(group.volumeId)
   return (
     <section className="card">
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2 px-5 py-3.5">
-        <h3 className="num flex min-w-0 items-center gap-2.5 font-medium text-control text-hi">
+        <h3 id={id} className="num flex min-w-0 items-center gap-2.5 font-medium text-control text-hi">
           {active ? <Dot tone="tide" label={copy.billing.activeVolume} /> : null}
           <span className="wrap-anywhere">{label}</span>
         </h3>
@@ -41,6 +42,7 @@ function Group({ group, active }: { group: VolumeGroup; active: boolean }) {
           size="small"
           kind="ghost"
           aria-expanded={open}
+          aria-describedby={id}
           icon={<ChevronDown size={14} aria-hidden="true" className={open ? 'rotate-180' : ''} />}
           onClick={() => setOpen(!open)}
         >
