@@ -2,17 +2,32 @@ import tailwind from '@tailwindcss/vite'
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vitest/config'
 import { bootScript } from './vite-boot.ts'
+import { copyByGroup } from './vite-copy.ts'
 
 // The API server of `npm run dev`: a running `bin/homeport serve`.
 const server = process.env.HOMEPORT_DEV_SERVER ?? 'http://127.0.0.1:8080'
 const proxied = ['/api', '/auth/v1', '/config.json', '/dev', '/test-checkout']
 
-const baseModules =
-  /node_modules\/(@tanstack|clsx|class-variance-authority)\/|src\/(api|copy|lib)\/|src\/features\/(session|offers)\/|src\/ui\/(badge|berths|button|button-link|depth-lines|logo|media|meter|page|spinner)\.tsx?$|preload-helper/
+// What the landing page loads and other pages load too. Nothing belongs here that the landing page can do
+// without: its budget pays for it.
+const base = [
+  /node_modules\/(@tanstack|clsx|class-variance-authority|use-sync-external-store)\/(?!.*(useMutation|mutationObserver)\.js)/,
+  /preload-helper/,
+  /src\/app\/[\w-]+\.tsx?$/,
+  /src\/api\/(client|config|error|session)\.ts$/,
+  /src\/copy\/en\.ts\?(app|offer)$/,
+  /src\/features\/(session|offers)\//,
+  /src\/lib\/(cookie|gpu|level|money|offers|redirect|storage|store)\.ts$/,
+  /src\/ui\/(badge|berths|button|button-link|depth-lines|logo|media|meter|page|spinner)\.tsx?$/,
+]
 
 export default defineConfig({
-  plugins: [react(), tailwind(), bootScript()],
-  resolve: { tsconfigPaths: true },
+  plugins: [react(), tailwind(), bootScript(), copyByGroup()],
+  resolve: {
+    tsconfigPaths: true,
+    // React has this hook itself since 18: without the one for older ones.
+    alias: { 'use-sync-external-store/shim/with-selector': 'use-sync-external-store/with-selector' },
+  },
   server: { proxy: Object.fromEntries(proxied.map((path) => [path, server])) },
   build: {
     target: 'es2022',
@@ -27,8 +42,8 @@ export default defineConfig({
         codeSplitting: {
           groups: [
             { name: 'react', test: /node_modules\/(react|react-dom|scheduler)\// },
-            // What every page needs, the landing page among them, in one file: small files compress badly.
-            { name: 'base', test: baseModules, minShareCount: 2 },
+            // In one file: small files compress badly.
+            { name: 'base', test: (id) => base.some((pattern) => pattern.test(id)) },
           ],
         },
       },

@@ -142,6 +142,10 @@ export const copy = {
     ],
     footer: 'Pods by the second, storage by the gigabyte.',
   },
+  offer: {
+    berths: (count: number) => `${count} of 8 GPUs`,
+    bars: { vramPerGpu: 'VRAM per GPU', vram: 'VRAM', ram: 'RAM', vcpu: 'vCPU', gpus: 'GPUs' },
+  },
   auth: {
     title: 'Log in to Homeport',
     lead: 'No password: we send you a link.',
@@ -176,7 +180,6 @@ export const copy = {
     perHour: '/hr',
     upFor: (text: string) => `Up for ${text}`,
     created: (time: string) => `Created ${time}`,
-    gpus: (count: number) => `${count} of 8 GPUs`,
     available: 'Available in ~2-20 minutes (5 min avg)',
     chime: 'Chime when ready',
     copied: 'Command copied to clipboard!',
@@ -246,7 +249,6 @@ export const copy = {
     any: 'Any',
     clear: 'Clear filters',
     specification: 'Specification',
-    bars: { vramPerGpu: 'VRAM per GPU', vram: 'VRAM', ram: 'RAM', vcpu: 'vCPU', gpus: 'GPUs' },
     volume: 'Volume',
     key: 'SSH key',
     chooseVolume: 'Choose a volume',

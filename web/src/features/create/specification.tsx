@@ -5,7 +5,7 @@ import { SpecBar } from '@/ui/meter'
 
 /** What the chosen offer has, against the largest that is common. */
 export function Specification({ offer }: { offer: Offer | null }) {
-  const { bars } = copy.create
+  const { bars } = copy.offer
   const perGpu = offer ? Math.round((offer.gpuMemory / offer.gpuCount) * 10) / 10 : 0
   return (
     <section className="card p-5">

@@ -33,7 +33,7 @@ export function Summary({ type, offer, volumeName, keyName, missing, timeLeft, a
         <span className="wrap-anywhere font-semibold text-card text-hi">
           {offer ? `${offer.gpuCount}x ${gpuName(offer.gpuType)}` : type ? gpuName(type) : '–'}
         </span>
-        <Berths count={offer?.gpuCount ?? 0} label={copy.pods.gpus(offer?.gpuCount ?? 0)} />
+        <Berths count={offer?.gpuCount ?? 0} label={copy.offer.berths(offer?.gpuCount ?? 0)} />
       </div>
       <dl className="mt-4 grid grid-cols-1 gap-2 text-control">
         <Row label={copy.create.provider} value={offer?.provider} />

@@ -36,13 +36,13 @@ export function CheapestTicket() {
 }
 
 function Ticket({ offer }: { offer: Offer }) {
-  const { bars } = copy.create
+  const { bars } = copy.offer
   const perGpu = Math.round((offer.gpuMemory / offer.gpuCount) * 10) / 10
   return (
     <>
       <div className="flex h-7 items-center justify-between gap-3">
         <h2 className="truncate font-semibold text-card">{gpuName(offer.gpuType)}</h2>
-        <Berths count={offer.gpuCount} label={copy.pods.gpus(offer.gpuCount)} />
+        <Berths count={offer.gpuCount} label={copy.offer.berths(offer.gpuCount)} />
       </div>
       <p className="mt-3 text-control text-low">{copy.landing.startingAt}</p>
       <p className="price mt-1 flex h-11 flex-wrap items-baseline gap-x-2">

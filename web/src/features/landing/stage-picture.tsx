@@ -36,7 +36,7 @@ export function StagePicture({ stage }: { stage: number }) {
     <div className="flex flex-col justify-center gap-6 border-line-1 border-t bg-ink-0 p-6 lg:border-t-0 lg:border-l lg:p-8">
       <div className="grid grid-cols-[minmax(0,1fr)_minmax(32px,0.7fr)_minmax(0,1fr)] items-center">
         <Berth name={copy.landing.pod} solid={scene.moored} icon={<PodIcon />}>
-          <Berths count={scene.moored ? 2 : 0} label={copy.pods.gpus(scene.moored ? 2 : 0)} />
+          <Berths count={scene.moored ? 2 : 0} label={copy.offer.berths(scene.moored ? 2 : 0)} />
         </Berth>
         <svg
           viewBox="0 0 100 40"

@@ -43,7 +43,11 @@ export function PodCard({ pod }: { pod: Pod }) {
           >
             {pod.gpu_count}x {gpuName(pod.gpu_type)}
           </h2>
-          <Berths count={gone ? 0 : pod.gpu_count} label={copy.pods.gpus(pod.gpu_count)} className="mt-2.5" />
+          <Berths
+            count={gone ? 0 : pod.gpu_count}
+            label={copy.offer.berths(pod.gpu_count)}
+            className="mt-2.5"
+          />
         </div>
         <p
           className={clsx(
