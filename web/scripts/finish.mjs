@@ -27,7 +27,13 @@ const landingLinks = [...chunksOf('src/routes/landing.tsx')]
   .filter((file) => !shell.includes(file))
   .map((file) => `<link rel="modulepreload" href="/${file}">`)
 const withHead = (html, links) => html.replace('</head>', `${links.join('')}</head>`)
-write('index.html', withHead(shell.replace('<!--app-->', ''), [...fontLinks, config]))
+// The pages in the shell have a style sheet of their own, which holds the landing page's too.
+const [landingStyles, pageStyles] = ['index.html', 'src/app/shell/shell.tsx'].map(
+  (key) => manifest[key].css[0],
+)
+if (!shell.includes(landingStyles)) throw new Error('the landing page has lost its style sheet')
+const plain = shell.replace('<!--app-->', '').replace(landingStyles, pageStyles)
+write('index.html', withHead(plain, [...fontLinks, config]))
 // The landing page is complete without its scripts: they must not take the line from its styles and font.
 const later = (html) =>
   html.replace(/<(script type="module"|link rel="modulepreload")/g, '<$1 fetchpriority="low"')

@@ -6,7 +6,7 @@ import { ErrorBoundary } from '@/app/application-error'
 import { installGlobalErrors } from '@/app/global-errors'
 import { queryClient } from '@/app/query-client'
 import { makeRouter } from '@/app/router'
-import './styles/base.css'
+import './styles/landing.css'
 
 installGlobalErrors()
 const router = makeRouter()
