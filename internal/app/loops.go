@@ -110,6 +110,7 @@ func (a *App) background() []loop {
 		{"settlement", time.Minute, a.meter.SettleSweep},
 		{"payments", time.Minute, a.payments.ReadOpen},
 		{"late money", 10 * time.Second, a.returnLateMoney},
+		{"unpaid teams", time.Minute, a.payments.ExpireTeams},
 		{"test payments", time.Second, a.testpay.DeliverDue},
 		{"snapshots", 10 * time.Second, a.volumes.PublishDue},
 		{"staged snapshots", time.Hour, a.volumes.SweepStaging},

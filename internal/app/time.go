@@ -22,5 +22,8 @@ func (a *App) advanceClock(ctx context.Context, by time.Duration) (time.Duration
 		return 0, err
 	}
 	a.clock.SetOffset(offset)
-	return offset, a.meter.RunDue(ctx, a.clock.Now())
+	if err := a.meter.RunDue(ctx, a.clock.Now()); err != nil {
+		return offset, err
+	}
+	return offset, a.payments.ExpireTeams(ctx)
 }

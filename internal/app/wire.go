@@ -305,7 +305,8 @@ func (a *App) wireMoney(ctx context.Context) error {
 		return err
 	}
 	a.payments = payment.New(payment.Deps{
-		Pool: a.pool, Clock: a.clock, Logger: a.logger, Wallet: a.wallet, Processor: a.testpay, PublicURL: a.config.PublicURL,
+		Pool: a.pool, Clock: a.clock, Logger: a.logger, Wallet: a.wallet, Teams: a.teams, Jobs: a.queue,
+		Processor: a.testpay, PublicURL: a.config.PublicURL,
 	})
 	a.meter = meter.New(meter.Deps{Pool: a.pool, Clock: a.clock, Logger: a.logger, Wallet: a.wallet, Pods: a.pods})
 	return nil
@@ -316,6 +317,7 @@ func (a *App) handleJobs() {
 	queue.Handle(a.queue, func(ctx context.Context, j auth.SendLinkJob) error { return a.auth.SendLink(ctx, j) })
 	queue.Handle(a.queue, func(ctx context.Context, j pod.ReconcileJob) error { return a.pods.Reconcile(ctx, j.PodID) })
 	queue.Handle(a.queue, func(ctx context.Context, j pod.TerminateJob) error { return a.pods.Terminate(ctx, j.InstanceID) })
+	queue.Handle(a.queue, func(ctx context.Context, j payment.SubscriptionJob) error { return a.payments.ReadSubscription(ctx, j) })
 	queue.Handle(a.queue, func(ctx context.Context, j testpay.DeliverJob) error { return a.testpay.Deliver(ctx, j) })
 }
 

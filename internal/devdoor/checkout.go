@@ -13,7 +13,7 @@ func (o *doors) checkoutPage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	declined := r.URL.Query().Has("declined")
-	if err := testpay.Page(w, session, declined, o.Checkout.Clock.Wall()); err != nil {
+	if err := o.Checkout.Page(w, session, declined); err != nil {
 		o.Logger.DebugContext(r.Context(), "client went away", "err", err)
 	}
 }

@@ -83,29 +83,22 @@ func (s *Service) CheckoutCredit(ctx context.Context, scope team.Scope, amountTe
 	if err != nil {
 		return "", fmt.Errorf("order a top-up for team %s: %w", o.TeamID, err)
 	}
-	fail.Point("payment.checkout.committed")
-	return s.open(ctx, o)
+	return s.open(ctx, o.ID, sqlSetSession, func() (Session, error) { return s.Processor.CreateTopUp(ctx, o) })
 }
 
-// open asks the processor for the order's checkout and records it.
-func (s *Service) open(ctx context.Context, o Order) (string, error) {
-	session, err := s.Processor.CreateTopUp(ctx, o)
+// open asks the processor for the checkout of an order that is committed, and
+// records it with a statement.
+func (s *Service) open(ctx context.Context, order uuid.UUID, record string, create func() (Session, error)) (string, error) {
+	fail.Point("payment.checkout.committed")
+	session, err := create()
 	if fault.Of(err) != nil {
 		return "", err
 	}
 	if err != nil {
-		return "", ErrUnavailable.Because(fmt.Errorf("open the checkout of order %s: %w", o.ID, err))
+		return "", ErrUnavailable.Because(fmt.Errorf("open the checkout of order %s: %w", order, err))
 	}
-	if err := s.record(ctx, o.ID, session.ID); err != nil {
-		return "", err
+	if _, err := s.Pool.Exec(ctx, record, order, session.ID); err != nil {
+		return "", fmt.Errorf("record the checkout of order %s: %w", order, err)
 	}
 	return session.URL, nil
-}
-
-// record notes which checkout an order has.
-func (s *Service) record(ctx context.Context, order uuid.UUID, session string) error {
-	if _, err := s.Pool.Exec(ctx, sqlSetSession, order, session); err != nil {
-		return fmt.Errorf("record the checkout of order %s: %w", order, err)
-	}
-	return nil
 }

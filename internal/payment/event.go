@@ -2,6 +2,7 @@ package payment
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -16,8 +17,11 @@ import (
 // tolerance is how far an event's signature may be from now, in wall time.
 const tolerance = webhook.DefaultTolerance
 
-// OrderKey is the metadata member in which a checkout carries its order's id.
-const OrderKey = "topup_id"
+// The metadata members in which a checkout carries its order's id.
+const (
+	OrderKey     = "topup_id"
+	TeamOrderKey = "team_checkout_id"
+)
 
 // Open verifies an event in Stripe's format and reads it: its signature under
 // the secret, its age at a wall time, the API version and the mode. It is what
@@ -38,37 +42,85 @@ func Open(body []byte, signature, secret string, live bool, wall time.Time) (Eve
 		return Event{}, ErrMode
 	}
 	event := Event{ID: e.ID, Kind: string(e.Type)}
+	if err := event.read(e); err != nil {
+		return Event{}, ErrSignature.Because(err)
+	}
+	return event, nil
+}
+
+// read takes from Stripe's event which object it is about.
+func (event *Event) read(e stripe.Event) error {
 	switch e.Type {
 	case stripe.EventTypeCheckoutSessionCompleted, stripe.EventTypeCheckoutSessionAsyncPaymentSucceeded,
 		stripe.EventTypeCheckoutSessionAsyncPaymentFailed, stripe.EventTypeCheckoutSessionExpired:
-	default:
-		return event, nil
+		var cs stripe.CheckoutSession
+		if err := json.Unmarshal(e.Data.Raw, &cs); err != nil {
+			return err
+		}
+		session := SessionOf(&cs)
+		session.Closed = session.Closed || e.Type == stripe.EventTypeCheckoutSessionAsyncPaymentFailed
+		event.Session = &session
+	case stripe.EventTypeCustomerSubscriptionCreated, stripe.EventTypeCustomerSubscriptionUpdated,
+		stripe.EventTypeCustomerSubscriptionDeleted, stripe.EventTypeCustomerSubscriptionPaused,
+		stripe.EventTypeCustomerSubscriptionResumed:
+		var sub stripe.Subscription
+		if err := json.Unmarshal(e.Data.Raw, &sub); err != nil {
+			return err
+		}
+		event.SubscriptionID = sub.ID
+	case stripe.EventTypeInvoicePaid, stripe.EventTypeInvoicePaymentFailed:
+		var invoice stripe.Invoice
+		if err := json.Unmarshal(e.Data.Raw, &invoice); err != nil {
+			return err
+		}
+		if p := invoice.Parent; p != nil && p.SubscriptionDetails != nil && p.SubscriptionDetails.Subscription != nil {
+			event.SubscriptionID = p.SubscriptionDetails.Subscription.ID
+		}
 	}
-	var cs stripe.CheckoutSession
-	if err := json.Unmarshal(e.Data.Raw, &cs); err != nil {
-		return Event{}, ErrSignature.Because(err)
-	}
-	session := SessionOf(&cs)
-	session.Closed = session.Closed || e.Type == stripe.EventTypeCheckoutSessionAsyncPaymentFailed
-	event.Session = &session
-	return event, nil
+	return nil
 }
 
 // SessionOf reads what we need of a checkout in Stripe's format.
 func SessionOf(cs *stripe.CheckoutSession) Session {
 	s := Session{
-		ID: cs.ID, URL: cs.URL, Amount: money.USD(cs.AmountSubtotal) * money.Cent, Currency: string(cs.Currency),
-		Paid:   cs.Mode == stripe.CheckoutSessionModePayment && cs.PaymentStatus == stripe.CheckoutSessionPaymentStatusPaid,
+		ID: cs.ID, URL: cs.URL, Mode: Mode(cs.Mode), Amount: money.USD(cs.AmountSubtotal) * money.Cent, Currency: string(cs.Currency),
+		Paid:   cs.PaymentStatus == stripe.CheckoutSessionPaymentStatusPaid,
 		Closed: cs.Status == stripe.CheckoutSessionStatusExpired,
+	}
+	key := ""
+	switch s.Mode {
+	case TopUpMode:
+		key = OrderKey
+	case SubscriptionMode:
+		key = TeamOrderKey
 	}
 	if cs.PaymentIntent != nil {
 		s.PaymentID = cs.PaymentIntent.ID
 	}
-	if order, ok := id.Parse(cs.Metadata[OrderKey]); ok {
+	if cs.Subscription != nil {
+		s.SubscriptionID = cs.Subscription.ID
+	}
+	if order, ok := id.Parse(cs.Metadata[key]); ok {
 		s.OrderID = order
 	}
 	return s
 }
+
+// SubscriptionOf reads what we need of a subscription in Stripe's format. Its
+// period is that of its only item.
+func SubscriptionOf(sub *stripe.Subscription) (Subscription, error) {
+	if sub.Items == nil || len(sub.Items.Data) != 1 || sub.Customer == nil {
+		return Subscription{}, fmt.Errorf("subscription %s is not of one customer and one price", sub.ID)
+	}
+	item := sub.Items.Data[0]
+	return Subscription{
+		ID: sub.ID, CustomerID: sub.Customer.ID, Status: string(sub.Status), Seats: int(item.Quantity),
+		AnchorAt: at(sub.BillingCycleAnchor), PeriodStartAt: at(item.CurrentPeriodStart), PeriodEndAt: at(item.CurrentPeriodEnd),
+		CancelsAtPeriodEnd: sub.CancelAtPeriodEnd,
+	}, nil
+}
+
+func at(unix int64) time.Time { return time.Unix(unix, 0).UTC() }
 
 // signedAt reads the instant of a signature header: "t=1700000000,v1=…".
 func signedAt(header string) (time.Time, bool) {

@@ -10,7 +10,9 @@ import (
 
 	"homeport.dev/homeport/internal/clock"
 	"homeport.dev/homeport/internal/fault"
+	"homeport.dev/homeport/internal/job"
 	"homeport.dev/homeport/internal/money"
+	"homeport.dev/homeport/internal/team"
 	"homeport.dev/homeport/internal/wallet"
 )
 
@@ -51,24 +53,62 @@ type Order struct {
 	CancelURL  string
 }
 
+// A TeamOrder is a new team whose monthly subscription a processor is asked to
+// collect.
+type TeamOrder struct {
+	ID         uuid.UUID // also the idempotency key
+	TeamID     uuid.UUID
+	TeamName   string
+	Email      string // of the payer
+	Seats      int
+	SeatPrice  money.USD // per seat and month
+	SuccessURL string
+	CancelURL  string
+}
+
+// A Mode is what a checkout sells.
+type Mode string
+
+// The modes.
+const (
+	TopUpMode        Mode = "payment"      // wallet credit, once
+	SubscriptionMode Mode = "subscription" // a team's plan, each month
+)
+
 // A Session is a processor's checkout as it stands.
 type Session struct {
-	ID        string
-	URL       string    // where the payer goes; only known when it is made
-	OrderID   uuid.UUID // from the metadata we gave it; uuid.Nil: not one of ours
-	PaymentID string    // of the payment, once there is one
-	Amount    money.USD // before tax
-	Currency  string    // lower case
-	Paid      bool
-	Closed    bool // it expired or failed: it will never be paid
+	ID             string
+	URL            string // where the payer goes; only known when it is made
+	Mode           Mode
+	OrderID        uuid.UUID // from the metadata we gave it; uuid.Nil: not one of ours
+	PaymentID      string    // of a top-up's payment, once there is one
+	SubscriptionID string    // of a subscription's checkout, once there is one
+	Amount         money.USD // before tax
+	Currency       string    // lower case
+	Paid           bool
+	Closed         bool // it expired or failed: it will never be paid
+}
+
+// A Subscription is a team's monthly payment as it stands at the processor.
+type Subscription struct {
+	ID                 string
+	CustomerID         string
+	Status             string // Stripe's word
+	Seats              int
+	AnchorAt           time.Time // the day of the month is this one's
+	PeriodStartAt      time.Time
+	PeriodEndAt        time.Time // paid, or due to be paid, until here
+	CancelsAtPeriodEnd bool
 }
 
 // An Event is something a processor told us, verified.
 type Event struct {
 	ID   string
 	Kind string
-	// Session is the checkout it is about; nil: nothing we act on.
-	Session *Session
+	// Session is the checkout it is about, SubscriptionID the subscription.
+	// Without either it is nothing we act on.
+	Session        *Session
+	SubscriptionID string
 }
 
 // A Processor collects money. It is implemented by payment/stripe and by
@@ -80,8 +120,13 @@ type Processor interface {
 	Minimum() money.USD
 	// CreateTopUp opens a checkout. The same order again gives the same one.
 	CreateTopUp(ctx context.Context, o Order) (Session, error)
+	// CreateSubscription opens a checkout for a team's subscription. The same
+	// order again gives the same one.
+	CreateSubscription(ctx context.Context, o TeamOrder) (Session, error)
 	// ReadSession asks how a checkout stands.
 	ReadSession(ctx context.Context, sessionID string) (Session, error)
+	// ReadSubscription asks how a subscription stands.
+	ReadSubscription(ctx context.Context, subscriptionID string) (Subscription, error)
 	// Verify checks an event's signature, age and mode at a wall time, and
 	// reads it. The faults are ErrSignature and ErrMode.
 	Verify(body []byte, signature string, wall time.Time) (Event, error)
@@ -93,8 +138,10 @@ type Deps struct {
 	Clock     *clock.Clock
 	Logger    *slog.Logger
 	Wallet    *wallet.Service
-	Processor Processor // nil: payments are not set up
-	PublicURL string    // the origin the payer returns to, without a slash
+	Teams     *team.Service // makes the teams that are paid for
+	Jobs      job.Queue     // reads subscriptions at once
+	Processor Processor     // nil: payments are not set up
+	PublicURL string        // the origin the payer returns to, without a slash
 }
 
 // A Service takes payments. It is safe for concurrent use, also by several

@@ -20,6 +20,7 @@ import (
 	"homeport.dev/homeport/internal/fault"
 	"homeport.dev/homeport/internal/id"
 	"homeport.dev/homeport/internal/idem"
+	"homeport.dev/homeport/internal/job"
 	"homeport.dev/homeport/internal/money"
 	"homeport.dev/homeport/internal/payment"
 	"homeport.dev/homeport/internal/pg"
@@ -38,6 +39,9 @@ type bank struct {
 	mu       sync.Mutex
 	sessions map[string]payment.Session
 	opened   map[string]string // by order
+	subs     map[string]payment.Subscription
+	reads    int // of subscriptions
+	seen     func(payment.TeamOrder)
 	down     bool
 }
 
@@ -56,6 +60,38 @@ func (b *bank) CreateTopUp(_ context.Context, o payment.Order) (payment.Session,
 	s := payment.Session{ID: "cs_" + o.ID.String(), OrderID: o.ID, Amount: o.Amount, Currency: "usd"}
 	s.URL = "https://bank.test/" + s.ID
 	b.sessions[s.ID], b.opened[o.ID.String()] = s, s.ID
+	return s, nil
+}
+
+func (b *bank) CreateSubscription(_ context.Context, o payment.TeamOrder) (payment.Session, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down {
+		return payment.Session{}, errors.New("no route to the bank")
+	}
+	if b.seen != nil {
+		b.seen(o)
+	}
+	if own, ok := b.opened[o.ID.String()]; ok {
+		return b.sessions[own], nil
+	}
+	s := payment.Session{
+		ID: "cs_" + o.ID.String(), Mode: payment.SubscriptionMode, OrderID: o.ID,
+		Amount: o.SeatPrice * money.USD(o.Seats), Currency: "usd",
+	}
+	s.URL = "https://bank.test/" + s.ID
+	b.sessions[s.ID], b.opened[o.ID.String()] = s, s.ID
+	return s, nil
+}
+
+func (b *bank) ReadSubscription(_ context.Context, subscriptionID string) (payment.Subscription, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reads++
+	s, ok := b.subs[subscriptionID]
+	if b.down || !ok {
+		return payment.Subscription{}, errors.New("no answer from the bank")
+	}
 	return s, nil
 }
 
@@ -89,6 +125,8 @@ type desk struct {
 	pay   *payment.Service
 	w     *wallet.Service
 	clock *clock.Manual
+	jobs  *job.Recorder
+	teams *team.Service
 	scope team.Scope
 }
 
@@ -96,12 +134,14 @@ func newDesk(t *testing.T) *desk {
 	t.Helper()
 	d := &desk{
 		t: t, pool: pgtest.New(t), clock: clock.Fixed(noon),
-		bank: &bank{sessions: map[string]payment.Session{}, opened: map[string]string{}},
+		bank: &bank{sessions: map[string]payment.Session{}, opened: map[string]string{}, subs: map[string]payment.Subscription{}},
+		jobs: &job.Recorder{},
 	}
 	logger := slog.New(slog.DiscardHandler)
 	d.w = wallet.New(wallet.Deps{Pool: d.pool, Clock: d.clock.Clock, Logger: logger})
+	d.teams = team.New(team.Deps{Pool: d.pool, Clock: d.clock.Clock, Hooks: team.Hooks{OpenWallet: d.w.OpenTx}})
 	d.pay = payment.New(payment.Deps{
-		Pool: d.pool, Clock: d.clock.Clock, Logger: logger, Wallet: d.w, Processor: d.bank, PublicURL: "https://homeport.test",
+		Pool: d.pool, Clock: d.clock.Clock, Logger: logger, Wallet: d.w, Teams: d.teams, Jobs: d.jobs, Processor: d.bank, PublicURL: "https://homeport.test",
 	})
 	d.scope = teamtest.Admin(t, d.pool, team.Pro)
 	err := pg.InTx(t.Context(), d.pool, func(tx pgx.Tx) error {

@@ -18,15 +18,18 @@ import (
 
 // What came of an event.
 const (
-	credited = "credited"
-	repeated = "repeated" // the payment is posted already
-	closed   = "closed"
-	ignored  = "ignored" // nothing to act on
-	refused  = "refused" // it does not fit its order
+	credited  = "credited"
+	activated = "activated" // a team was made
+	repeated  = "repeated"  // the payment is posted, or the team made, already
+	closed    = "closed"
+	noted     = "noted"   // a subscription is to be read
+	ignored   = "ignored" // nothing to act on
+	refused   = "refused" // it does not fit its order
 )
 
 const sqlClaimEvent = `
-insert into payment_event (id, processor, kind, topup_id, outcome, received_at) values ($1, $2, $3, $4, '', $5)
+insert into payment_event (id, processor, kind, topup_id, team_checkout_id, subscription_id, outcome, received_at)
+values (@id, @processor, @kind, @topup, @team, nullif(@subscription, ''), '', @wall)
 on conflict (id) do nothing`
 
 const sqlSetOutcome = `update payment_event set outcome = $2 where id = $1`
@@ -53,11 +56,8 @@ func (s *Service) Receive(ctx context.Context, body []byte, signature string) er
 			return err
 		}
 		fail.Point("payment.event.claimed")
-		outcome = ignored
-		if e.Session != nil {
-			if outcome, err = s.apply(ctx, tx, *e.Session); err != nil {
-				return err
-			}
+		if outcome, err = s.handle(ctx, tx, e); err != nil {
+			return err
 		}
 		_, err = tx.Exec(ctx, sqlSetOutcome, e.ID, outcome)
 		return err
@@ -70,14 +70,29 @@ func (s *Service) Receive(ctx context.Context, body []byte, signature string) er
 	return nil
 }
 
+// handle does what an event asks for.
+func (s *Service) handle(ctx context.Context, tx pgx.Tx, e Event) (outcome string, err error) {
+	switch {
+	case e.Session != nil:
+		return s.apply(ctx, tx, *e.Session)
+	case e.SubscriptionID != "":
+		return s.note(ctx, tx, e.SubscriptionID)
+	}
+	return ignored, nil
+}
+
 // claim takes an event for this transaction. It waits for one that is being
 // handled elsewhere, and says false when that was committed.
 func (s *Service) claim(ctx context.Context, tx pgx.Tx, e Event) (bool, error) {
-	var order *uuid.UUID
-	if e.Session != nil && e.Session.OrderID != uuid.Nil {
-		order = &e.Session.OrderID
+	args := pgx.NamedArgs{
+		"id": e.ID, "processor": s.Processor.Source(), "kind": e.Kind, "topup": nil, "team": nil,
+		"subscription": e.SubscriptionID, "wall": s.Clock.Wall(),
 	}
-	tag, err := tx.Exec(ctx, sqlClaimEvent, e.ID, s.Processor.Source(), e.Kind, order, s.Clock.Wall())
+	if e.Session != nil && e.Session.OrderID != uuid.Nil {
+		order := map[Mode]string{TopUpMode: "topup", SubscriptionMode: "team"}
+		args[order[e.Session.Mode]] = e.Session.OrderID
+	}
+	tag, err := tx.Exec(ctx, sqlClaimEvent, args)
 	return tag.RowsAffected() == 1, err
 }
 
@@ -131,9 +146,16 @@ update topup set status = $2, closed_at = $3, read_at = null where id = $1 and s
 
 // apply does what a session's state asks for, whichever way it was learnt.
 func (s *Service) apply(ctx context.Context, tx pgx.Tx, session Session) (outcome string, err error) {
-	if session.OrderID == uuid.Nil {
+	switch {
+	case session.OrderID == uuid.Nil:
 		return ignored, nil
+	case session.Mode == SubscriptionMode:
+		return s.applyTeam(ctx, tx, session)
 	}
+	return s.applyTopUp(ctx, tx, session)
+}
+
+func (s *Service) applyTopUp(ctx context.Context, tx pgx.Tx, session Session) (outcome string, err error) {
 	t, err := lockTopUp(ctx, tx, session.OrderID)
 	if err != nil {
 		return "", err

@@ -13,38 +13,53 @@ import (
 )
 
 const (
-	readBatch = 50             // orders that one sweep reads
+	readBatch = 50             // orders of a kind that one sweep reads
 	readLimit = time.Hour      // the longest pause between two reads of one order
 	abandoned = 26 * time.Hour // an order without a checkout ends: no checkout lives longer
 )
 
-const sqlListToRead = `select id from topup where read_at <= $1 order by read_at, id limit $2`
+// pauseAfter is the pause to the next read of what was read a number of times.
+func pauseAfter(reads int) time.Duration { return min(readLimit, firstRead<<min(reads, 10)) }
 
-const sqlReadAgain = `update topup set read_at = $2, reads = reads + 1 where id = $1 and status = 'open'`
+const sqlListToRead = `select id from topup where read_at <= $1 and processor = $3 order by read_at, id limit $2`
 
-// ReadOpen reads the checkouts that have been open for a while from the
-// processor, and does what their events would have done: a lost event loses no
-// money. An order that fails does not keep the others waiting.
+// ReadOpen reads the checkouts that have been open for a while, and the
+// subscriptions that are due, from the processor, and does what their events
+// would have done: a lost event loses no money. One that fails does not keep
+// the others waiting.
 func (s *Service) ReadOpen(ctx context.Context) error {
 	if s.Processor == nil {
 		return nil
 	}
-	rows, err := s.Pool.Query(ctx, sqlListToRead, s.Clock.Wall(), readBatch)
+	return errors.Join(
+		readDue(ctx, s, sqlListToRead, s.readOne),
+		readDue(ctx, s, sqlListTeamOrdersToRead, s.readTeamOrder),
+		readDue(ctx, s, sqlListSubscriptionsToRead, func(ctx context.Context, subscriptionID string) error {
+			return s.ReadSubscription(ctx, SubscriptionJob{ID: subscriptionID})
+		}),
+	)
+}
+
+// readDue reads each that a statement lists.
+func readDue[ID any](ctx context.Context, s *Service, list string, read func(context.Context, ID) error) error {
+	rows, err := s.Pool.Query(ctx, list, s.Clock.Wall(), readBatch, s.Processor.Source())
 	if err != nil {
 		return fmt.Errorf("list open checkouts: %w", err)
 	}
-	orders, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	due, err := pgx.CollectRows(rows, pgx.RowTo[ID])
 	if err != nil {
 		return fmt.Errorf("list open checkouts: %w", err)
 	}
 	var failed []error
-	for _, order := range orders {
-		if err := s.readOne(ctx, order); err != nil {
-			failed = append(failed, fmt.Errorf("read the checkout of order %s: %w", order, err))
+	for _, one := range due {
+		if err := read(ctx, one); err != nil {
+			failed = append(failed, fmt.Errorf("read the checkout of order %v: %w", one, err))
 		}
 	}
 	return errors.Join(failed...)
 }
+
+const sqlReadAgain = `update topup set read_at = $2, reads = reads + 1 where id = $1 and status = 'open'`
 
 // readOne moves the order's next read on, asks the processor without a lock,
 // and applies the answer.
@@ -59,19 +74,11 @@ func (s *Service) readOne(ctx context.Context, order uuid.UUID) error {
 			_, err = tx.Exec(ctx, sqlCloseTopUp, order, "failed", s.Clock.Now())
 			return err
 		}
-		pause := min(readLimit, firstRead<<min(t.Reads, 10))
-		_, err = tx.Exec(ctx, sqlReadAgain, order, wall.Add(pause))
+		_, err = tx.Exec(ctx, sqlReadAgain, order, wall.Add(pauseAfter(t.Reads)))
 		return err
 	})
-	if err != nil || t == nil || t.Status != "open" || t.SessionID == "" {
+	if err != nil || t == nil || t.Status != "open" {
 		return err
 	}
-	session, err := s.Processor.ReadSession(ctx, t.SessionID)
-	if err != nil {
-		return err
-	}
-	return pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
-		_, err := s.apply(ctx, tx, session)
-		return err
-	})
+	return s.applyRead(ctx, t.Processor, t.SessionID)
 }

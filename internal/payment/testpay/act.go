@@ -11,6 +11,7 @@ import (
 
 	"homeport.dev/homeport/internal/fail"
 	"homeport.dev/homeport/internal/job"
+	"homeport.dev/homeport/internal/payment"
 	"homeport.dev/homeport/internal/pg"
 )
 
@@ -34,11 +35,12 @@ const sqlCompleteSession = `update testpay_session set status = 'complete' where
 const sqlDeclineSession = `update testpay_session set declines = declines + 1 where id = $1`
 
 const sqlInsertEvent = `
-insert into testpay_event (id, session_id, kind, payload, created_at, due_at) values ($1, $2, $3, $4, $5, $5)`
+insert into testpay_event (id, session_id, kind, subject, payload, created_at, due_at)
+values (@id, @session, @kind, @subject, @payload, @wall, @wall)`
 
 // Act ends, or does not end, a checkout as the payer chose, and returns the
-// address that the payer goes to next. When it returns, the event of a paid
-// checkout is queued. A checkout that is paid stays paid, and sends one event:
+// address that the payer goes to next. When it returns, the events of a paid
+// checkout are queued. A checkout that is paid stays paid, and tells of it once:
 // whatever is posted again changes nothing. The faults are ErrNotFound,
 // ErrExpired and ErrOutcome.
 func (p *Processor) Act(ctx context.Context, sessionID string, outcome Outcome) (string, error) {
@@ -56,7 +58,7 @@ func (p *Processor) Act(ctx context.Context, sessionID string, outcome Outcome) 
 			next = s.SuccessURL
 		case outcome == Cancel:
 			next = s.CancelURL
-		case s.expired(p.Clock.Wall()):
+		case p.expired(s):
 			return ErrExpired
 		case outcome == Decline:
 			next = p.PublicURL + "/test-checkout/" + s.ID + "?declined=1"
@@ -92,21 +94,32 @@ func lock(ctx context.Context, tx pgx.Tx, sessionID string) (*Session, error) {
 	return &s, nil
 }
 
-// pay marks a session paid and queues its event.
+// pay marks a session paid and queues what Stripe would tell of it.
 func (p *Processor) pay(ctx context.Context, tx pgx.Tx, s *Session) error {
 	s.Status = "complete"
-	wall := p.Clock.Wall()
-	eventID := "evt_test_" + draw()
-	payload, err := s.event(eventID, stripe.EventTypeCheckoutSessionCompleted, wall)
-	if err != nil {
-		return err
+	if s.Mode == payment.SubscriptionMode {
+		return p.subscribe(ctx, tx, s)
 	}
 	if _, err := tx.Exec(ctx, sqlCompleteSession, s.ID); err != nil {
 		return fmt.Errorf("pay test checkout %s: %w", s.ID, err)
 	}
-	_, err = tx.Exec(ctx, sqlInsertEvent, eventID, s.ID, string(stripe.EventTypeCheckoutSessionCompleted), payload, wall)
+	return p.tell(ctx, tx, s.ID, stripe.EventTypeCheckoutSessionCompleted, "", s.stripe(false))
+}
+
+// tell queues one event of a session about an object. Of one kind and subject
+// there is one.
+func (p *Processor) tell(ctx context.Context, tx pgx.Tx, sessionID string, kind stripe.EventType, subject string, object any) error {
+	wall := p.Clock.Wall()
+	eventID := "evt_test_" + draw()
+	payload, err := event(eventID, kind, object, wall)
 	if err != nil {
-		return fmt.Errorf("queue the event of test checkout %s: %w", s.ID, err)
+		return err
+	}
+	_, err = tx.Exec(ctx, sqlInsertEvent, pgx.NamedArgs{
+		"id": eventID, "session": sessionID, "kind": string(kind), "subject": subject, "payload": payload, "wall": wall,
+	})
+	if err != nil {
+		return fmt.Errorf("queue an event of test checkout %s: %w", sessionID, err)
 	}
 	return p.Jobs.AddTx(ctx, tx, DeliverJob{EventID: eventID}, job.Options{MaxAttempts: 1})
 }

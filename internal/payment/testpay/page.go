@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
-	"time"
+	"strconv"
+
+	"homeport.dev/homeport/internal/money"
+	"homeport.dev/homeport/internal/payment"
 )
 
 //go:embed page.html
@@ -27,32 +30,41 @@ var pagePolicy = func() string {
 }()
 
 type pageData struct {
-	ID, Amount, State     string
-	SuccessURL, CancelURL string
-	Declined              bool
-	Style                 template.CSS
+	ID, Title, Amount, Per, Parts string
+	State, SuccessURL, CancelURL  string
+	Back                          string // what the way back leads to
+	Declined                      bool
+	Style                         template.CSS
 }
 
 // Page writes a checkout's page: dark, without script, with a form that posts
 // outcome=pay, decline or cancel to the same address. declined says that the
 // payer comes back from a declined card.
-func Page(w http.ResponseWriter, s *Session, declined bool, wall time.Time) error {
-	state := s.Status
-	if s.expired(wall) {
-		state = "expired"
+func (p *Processor) Page(w http.ResponseWriter, s *Session, declined bool) error {
+	data := pageData{
+		ID: s.ID, Title: "Wallet credit", Amount: s.Amount.String(), State: s.Status,
+		SuccessURL: s.SuccessURL, CancelURL: s.CancelURL, Back: "Back to billing",
+		Style: template.CSS(pageCSS), //nolint:gosec // our own file
 	}
+	if p.expired(s) {
+		data.State = "expired"
+	}
+	if s.Mode == payment.SubscriptionMode {
+		seats := "1 seat"
+		if s.Quantity != 1 {
+			seats = strconv.Itoa(s.Quantity) + " seats"
+		}
+		data.Title, data.Per, data.Back = "Homeport Pro for "+s.TeamName, "per month", "Back to Homeport"
+		data.Parts = fmt.Sprintf("%s at %s each, billed monthly on the same date.", seats, s.Amount/money.USD(s.Quantity))
+	}
+	data.Declined = declined && data.State == "open"
 	var page bytes.Buffer
-	err := pageTemplate.Execute(&page, pageData{
-		ID: s.ID, Amount: s.Amount.String(), State: state, SuccessURL: s.SuccessURL, CancelURL: s.CancelURL,
-		Declined: declined && state == "open",
-		Style:    template.CSS(pageCSS), //nolint:gosec // our own file
-	})
-	if err != nil {
+	if err := pageTemplate.Execute(&page, data); err != nil {
 		return fmt.Errorf("write the page of test checkout %s: %w", s.ID, err)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", pagePolicy)
 	w.Header().Set("Cache-Control", "no-store")
-	_, err = w.Write(page.Bytes())
+	_, err := w.Write(page.Bytes())
 	return err
 }

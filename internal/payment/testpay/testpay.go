@@ -32,7 +32,7 @@ var ErrExpired = fault.New(fault.Conflict, "checkout_expired", "This checkout ha
 // ErrOutcome occurs for an outcome that is not pay, decline or cancel.
 var ErrOutcome = fault.New(fault.Invalid, "outcome_invalid", "The outcome must be pay, decline or cancel.")
 
-// lifetime is how long a checkout can be paid, as with Stripe, in wall time.
+// lifetime is how long a checkout can be paid, as with Stripe.
 const lifetime = 24 * time.Hour
 
 // Deps are what a Processor is made of.
@@ -97,54 +97,91 @@ func (p *Processor) Verify(body []byte, signature string, wall time.Time) (payme
 }
 
 const sqlInsertSession = `
-insert into testpay_session (id, order_id, team_id, payment_id, amount_usd_micro, status, success_url, cancel_url, created_at, expires_at)
-values (@id, @order, @team, @payment, @amount, 'open', @success, @cancel, @wall, @expires)
+insert into testpay_session (id, order_id, team_id, payment_id, amount_usd_micro, status, success_url, cancel_url, created_at, expires_at,
+  mode, team_name, email, quantity)
+values (@id, @order, @team, @payment, @amount, 'open', @success, @cancel, @at, @expires, @mode, @name, @email, @quantity)
 on conflict (order_id) do nothing`
 
-const sqlFindOrder = `
-select id, order_id, team_id, payment_id, amount_usd_micro, status, success_url, cancel_url, created_at, expires_at
-from testpay_session where order_id = $1`
+const sessionColumns = `
+select id, order_id, team_id, payment_id, amount_usd_micro, status, success_url, cancel_url, created_at, expires_at,
+  mode, team_name, email, quantity, coalesce(customer_id, '') as customer_id,
+  coalesce(subscription_id, '') as subscription_id, coalesce(invoice_id, '') as invoice_id
+from testpay_session`
 
-const sqlFindSession = `
-select id, order_id, team_id, payment_id, amount_usd_micro, status, success_url, cancel_url, created_at, expires_at
-from testpay_session where id = $1`
+const sqlFindOrder = sessionColumns + ` where order_id = $1`
+
+const sqlFindSession = sessionColumns + ` where id = $1`
 
 const sqlLockSession = sqlFindSession + ` for update`
 
 // A Session is a checkout of this processor.
 type Session struct {
-	ID         string    `db:"id"` // cs_test_…
-	OrderID    uuid.UUID `db:"order_id"`
-	TeamID     uuid.UUID `db:"team_id"`
-	PaymentID  string    `db:"payment_id"` // pi_test_…
-	Amount     money.USD `db:"amount_usd_micro"`
-	Status     string    `db:"status"` // open or complete
-	SuccessURL string    `db:"success_url"`
-	CancelURL  string    `db:"cancel_url"`
-	CreatedAt  time.Time `db:"created_at"` // wall time, like ExpiresAt
-	ExpiresAt  time.Time `db:"expires_at"`
+	ID         string       `db:"id"` // cs_test_…
+	OrderID    uuid.UUID    `db:"order_id"`
+	TeamID     uuid.UUID    `db:"team_id"`
+	PaymentID  string       `db:"payment_id"` // pi_test_…
+	Amount     money.USD    `db:"amount_usd_micro"`
+	Status     string       `db:"status"` // open or complete
+	SuccessURL string       `db:"success_url"`
+	CancelURL  string       `db:"cancel_url"`
+	CreatedAt  time.Time    `db:"created_at"` // wall time, like ExpiresAt; of a subscription business time
+	ExpiresAt  time.Time    `db:"expires_at"`
+	Mode       payment.Mode `db:"mode"`
+
+	// Of a subscription's checkout.
+	TeamName       string `db:"team_name"`
+	Email          string `db:"email"`
+	Quantity       int    `db:"quantity"` // seats; 1 for a top-up
+	CustomerID     string `db:"customer_id"`
+	SubscriptionID string `db:"subscription_id"` // these three once it is paid
+	InvoiceID      string `db:"invoice_id"`
 }
 
 // expired says whether an open session can no longer be paid.
-func (s *Session) expired(wall time.Time) bool {
-	return s.Status == "open" && !wall.Before(s.ExpiresAt)
+func (p *Processor) expired(s *Session) bool {
+	return s.Status == "open" && !p.reading(s.Mode).Before(s.ExpiresAt)
+}
+
+// reading is the time that a checkout of a mode lives by: subscriptions follow
+// business time, from their checkout on.
+func (p *Processor) reading(m payment.Mode) time.Time {
+	if m == payment.SubscriptionMode {
+		return p.Clock.Now()
+	}
+	return p.Clock.Wall()
 }
 
 // CreateTopUp opens a checkout for an order, or finds the one it has.
 func (p *Processor) CreateTopUp(ctx context.Context, o payment.Order) (payment.Session, error) {
-	wall := p.Clock.Wall()
+	return p.create(ctx, &Session{
+		OrderID: o.ID, TeamID: o.TeamID, Amount: o.Amount, Mode: payment.TopUpMode, Quantity: 1,
+		SuccessURL: o.SuccessURL, CancelURL: o.CancelURL, Email: o.Email,
+	})
+}
+
+// CreateSubscription opens a checkout for a new team, or finds the one it has.
+func (p *Processor) CreateSubscription(ctx context.Context, o payment.TeamOrder) (payment.Session, error) {
+	return p.create(ctx, &Session{
+		OrderID: o.ID, TeamID: o.TeamID, Amount: o.SeatPrice * money.USD(o.Seats), Mode: payment.SubscriptionMode,
+		Quantity: o.Seats, TeamName: o.TeamName, SuccessURL: o.SuccessURL, CancelURL: o.CancelURL, Email: o.Email,
+	})
+}
+
+func (p *Processor) create(ctx context.Context, s *Session) (payment.Session, error) {
+	at := p.reading(s.Mode)
 	_, err := p.Pool.Exec(ctx, sqlInsertSession, pgx.NamedArgs{
-		"id": "cs_test_" + draw(), "order": o.ID, "team": o.TeamID, "payment": "pi_test_" + draw(), "amount": o.Amount,
-		"success": o.SuccessURL, "cancel": o.CancelURL, "wall": wall, "expires": wall.Add(lifetime),
+		"id": "cs_test_" + draw(), "order": s.OrderID, "team": s.TeamID, "payment": "pi_test_" + draw(), "amount": s.Amount,
+		"success": s.SuccessURL, "cancel": s.CancelURL, "at": at, "expires": at.Add(lifetime),
+		"mode": s.Mode, "name": s.TeamName, "email": s.Email, "quantity": s.Quantity,
 	})
 	if err != nil {
-		return payment.Session{}, fmt.Errorf("open a test checkout for order %s: %w", o.ID, err)
+		return payment.Session{}, fmt.Errorf("open a test checkout for order %s: %w", s.OrderID, err)
 	}
-	s, err := p.find(ctx, sqlFindOrder, o.ID)
+	made, err := p.find(ctx, sqlFindOrder, s.OrderID)
 	if err != nil {
 		return payment.Session{}, err
 	}
-	return p.session(s), nil
+	return p.session(made), nil
 }
 
 // ReadSession tells how a checkout stands. The fault is ErrNotFound.
@@ -158,8 +195,7 @@ func (p *Processor) ReadSession(ctx context.Context, sessionID string) (payment.
 
 // session is what Stripe would answer for one of its own.
 func (p *Processor) session(s *Session) payment.Session {
-	wall := p.Clock.Wall()
-	read := payment.SessionOf(s.stripe(wall).read())
+	read := payment.SessionOf(s.stripe(p.expired(s)).read())
 	read.URL = p.PublicURL + "/test-checkout/" + s.ID
 	return read
 }

@@ -1,0 +1,151 @@
+package testpay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/stripe/stripe-go/v85"
+
+	"homeport.dev/homeport/internal/money"
+	"homeport.dev/homeport/internal/payment"
+)
+
+const sqlCompleteSubscription = `
+update testpay_session set status = 'complete', customer_id = $2, subscription_id = $3, invoice_id = $4 where id = $1`
+
+const sqlInsertSubscription = `
+insert into testpay_subscription (id, session_id, order_id, team_id, customer_id, item_id, quantity, seat_usd_micro,
+  status, anchor_at, period, period_start_at, period_end_at, latest_invoice_id)
+values (@id, @session, @order, @team, @customer, @item, @quantity, @seat, @status, @anchor, @period, @start, @end, @invoice)`
+
+const sqlInsertInvoice = `
+insert into testpay_invoice (id, subscription_id, period, payment_id, amount_usd_micro, status, attempts,
+  period_start_at, period_end_at, created_at)
+values (@id, @subscription, @period, @payment, @amount, @status, 1, @start, @end, @now)`
+
+// A subscription is a team's monthly payment at this processor. Its times are
+// business time.
+type subscription struct {
+	ID              string    `db:"id"` // sub_test_…
+	SessionID       string    `db:"session_id"`
+	OrderID         uuid.UUID `db:"order_id"`
+	TeamID          uuid.UUID `db:"team_id"`
+	CustomerID      string    `db:"customer_id"` // cus_test_…
+	ItemID          string    `db:"item_id"`     // si_test_…
+	Quantity        int       `db:"quantity"`
+	SeatPrice       money.USD `db:"seat_usd_micro"`
+	Status          string    `db:"status"`
+	AnchorAt        time.Time `db:"anchor_at"`
+	Period          int       `db:"period"` // months since the anchor
+	PeriodStartAt   time.Time `db:"period_start_at"`
+	PeriodEndAt     time.Time `db:"period_end_at"`
+	LatestInvoiceID string    `db:"latest_invoice_id"`
+}
+
+// An invoice is one month of a subscription.
+type invoice struct {
+	ID            string // in_test_…
+	PaymentID     string // pi_test_…
+	Amount        money.USD
+	Status        string
+	Period        int
+	PeriodStartAt time.Time
+	PeriodEndAt   time.Time
+	CreatedAt     time.Time
+	Reason        string // why Stripe made it
+}
+
+// subscribe marks a subscription's session paid: its customer, subscription and
+// first invoice come into being, and Stripe's events tell of all of them.
+func (p *Processor) subscribe(ctx context.Context, tx pgx.Tx, s *Session) error {
+	now := p.Clock.Now().Truncate(time.Second) // Stripe counts in seconds
+	s.CustomerID, s.SubscriptionID, s.InvoiceID = "cus_test_"+draw(), "sub_test_"+draw(), "in_test_"+draw()
+	sub := &subscription{
+		ID: s.SubscriptionID, SessionID: s.ID, OrderID: s.OrderID, TeamID: s.TeamID, CustomerID: s.CustomerID,
+		ItemID: "si_test_" + draw(), Quantity: s.Quantity, SeatPrice: s.Amount / money.USD(s.Quantity), Status: "active",
+		AnchorAt: now, PeriodStartAt: now, PeriodEndAt: monthsAfter(now, 1), LatestInvoiceID: s.InvoiceID,
+	}
+	if _, err := tx.Exec(ctx, sqlCompleteSubscription, s.ID, s.CustomerID, s.SubscriptionID, s.InvoiceID); err != nil {
+		return fmt.Errorf("pay test checkout %s: %w", s.ID, err)
+	}
+	_, err := tx.Exec(ctx, sqlInsertSubscription, pgx.NamedArgs{
+		"id": sub.ID, "session": sub.SessionID, "order": sub.OrderID, "team": sub.TeamID, "customer": sub.CustomerID,
+		"item": sub.ItemID, "quantity": sub.Quantity, "seat": sub.SeatPrice, "status": sub.Status, "anchor": sub.AnchorAt,
+		"period": sub.Period, "start": sub.PeriodStartAt, "end": sub.PeriodEndAt, "invoice": sub.LatestInvoiceID,
+	})
+	if err != nil {
+		return fmt.Errorf("begin the subscription of test checkout %s: %w", s.ID, err)
+	}
+	first := &invoice{ID: s.InvoiceID, PaymentID: s.PaymentID, Status: "paid", CreatedAt: now, Reason: "subscription_create"}
+	if err := p.bill(ctx, tx, sub, first); err != nil {
+		return err
+	}
+	for _, e := range []struct {
+		kind   stripe.EventType
+		object any
+	}{
+		{stripe.EventTypeCustomerCreated, customerOf(s, now)},
+		{stripe.EventTypeCustomerSubscriptionCreated, sub.stripe()},
+		{stripe.EventTypeInvoicePaid, first.stripe(sub)},
+		{stripe.EventTypeCheckoutSessionCompleted, s.stripe(false)},
+	} {
+		if err := p.tell(ctx, tx, s.ID, e.kind, "", e.object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bill writes the invoice of the subscription's period.
+func (p *Processor) bill(ctx context.Context, tx pgx.Tx, sub *subscription, i *invoice) error {
+	i.Amount, i.Period = sub.SeatPrice*money.USD(sub.Quantity), sub.Period
+	i.PeriodStartAt, i.PeriodEndAt = sub.PeriodStartAt, sub.PeriodEndAt
+	_, err := tx.Exec(ctx, sqlInsertInvoice, pgx.NamedArgs{
+		"id": i.ID, "subscription": sub.ID, "period": i.Period, "payment": i.PaymentID, "amount": i.Amount,
+		"status": i.Status, "start": i.PeriodStartAt, "end": i.PeriodEndAt, "now": i.CreatedAt,
+	})
+	if err != nil {
+		return fmt.Errorf("bill test subscription %s: %w", sub.ID, err)
+	}
+	return nil
+}
+
+// monthsAfter is the anchor some months later, on the same day and at the same
+// time; in a month without that day on its last.
+func monthsAfter(anchor time.Time, months int) time.Time {
+	first := time.Date(anchor.Year(), anchor.Month()+time.Month(months), 1,
+		anchor.Hour(), anchor.Minute(), anchor.Second(), anchor.Nanosecond(), time.UTC)
+	last := first.AddDate(0, 1, -1).Day()
+	return first.AddDate(0, 0, min(anchor.Day(), last)-1)
+}
+
+const subscriptionColumns = `
+select id, session_id, order_id, team_id, customer_id, item_id, quantity, seat_usd_micro, status, anchor_at, period,
+  period_start_at, period_end_at, latest_invoice_id
+from testpay_subscription`
+
+const sqlFindSubscription = subscriptionColumns + ` where id = $1`
+
+// ReadSubscription tells how a subscription stands. The fault is ErrNotFound.
+func (p *Processor) ReadSubscription(ctx context.Context, subscriptionID string) (payment.Subscription, error) {
+	rows, err := p.Pool.Query(ctx, sqlFindSubscription, subscriptionID)
+	if err != nil {
+		return payment.Subscription{}, fmt.Errorf("find test subscription %s: %w", subscriptionID, err)
+	}
+	sub, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[subscription])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return payment.Subscription{}, ErrNotFound
+	}
+	if err != nil {
+		return payment.Subscription{}, fmt.Errorf("find test subscription %s: %w", subscriptionID, err)
+	}
+	read, err := sub.stripe().read()
+	if err != nil {
+		return payment.Subscription{}, err
+	}
+	return payment.SubscriptionOf(read)
+}
