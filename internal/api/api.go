@@ -74,6 +74,7 @@ func New(d Deps) (http.Handler, *huma.OpenAPI) {
 	s.registerKeys()
 	s.registerOffers()
 	s.registerWallet()
+	s.registerCheckout()
 	s.refuseOthers(mux)
 	return mux, s.api.OpenAPI()
 }
@@ -88,10 +89,16 @@ func config() huma.Config {
 		"session": {Type: "http", Scheme: "bearer", BearerFormat: "JWT"},
 	}
 	c.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[apitype.Decimal](), reflect.TypeFor[float64]())
+	c.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[apitype.Whole](), reflect.TypeFor[int]())
 	return c
 }
 
-// refuseOthers answers every path and method that no operation has.
+// others are the methods that a path may be asked with; GET answers HEAD too.
+var others = []string{"CONNECT", "DELETE", "GET", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"}
+
+// refuseOthers answers every path and method that no operation has. Each method
+// is refused by a pattern of its own: one of /teams/checkout for any method
+// would be at odds with that of an operation on /teams/{id}.
 func (s *server) refuseOthers(mux *http.ServeMux) {
 	for path, item := range s.api.OpenAPI().Paths {
 		var allow []string
@@ -101,10 +108,15 @@ func (s *server) refuseOthers(mux *http.ServeMux) {
 			}
 		}
 		slices.Sort(allow)
-		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Allow", strings.Join(allow, ", "))
-			writeProblem(w, notAllowed())
-		})
+		for _, method := range others {
+			if slices.Contains(allow, method) {
+				continue
+			}
+			mux.HandleFunc(method+" "+path, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Allow", strings.Join(allow, ", "))
+				writeProblem(w, notAllowed())
+			})
+		}
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { WriteFault(w, ErrNoPath) })
 }

@@ -61,6 +61,14 @@ func (till) CreateTopUp(_ context.Context, o payment.Order) (payment.Session, er
 	return payment.Session{ID: o.ID.String(), OrderID: o.ID, URL: "https://pay.example/" + o.ID.String()}, nil
 }
 
+func (till) CreateSubscription(_ context.Context, o payment.TeamOrder) (payment.Session, error) {
+	return payment.Session{ID: o.ID.String(), Mode: payment.SubscriptionMode, OrderID: o.ID, URL: "https://pay.example/" + o.ID.String()}, nil
+}
+
+func (till) ReadSession(_ context.Context, id string) (payment.Session, error) {
+	return payment.Session{ID: id}, nil
+}
+
 // A town is the API with the real services behind it. Tokens are the people's ids.
 type town struct {
 	t      testing.TB
@@ -117,7 +125,7 @@ func newTown(t testing.TB) *town {
 	w.h, _ = api.New(api.Deps{
 		Authenticate: w.authenticate, Clock: w.clock.Clock, Logger: logger, Teams: teams, Wallet: w.wallet,
 		Payments: payment.New(payment.Deps{
-			Pool: w.pool, Clock: w.clock.Clock, Logger: logger, Wallet: w.wallet, Processor: till{}, PublicURL: "https://homeport.example",
+			Pool: w.pool, Clock: w.clock.Clock, Logger: logger, Wallet: w.wallet, Teams: teams, Jobs: jobs, Processor: till{}, PublicURL: "https://homeport.example",
 		}),
 		Keys: keys, Volumes: volumes, Offers: w.offers, Pods: w.pods,
 		Interest: interest.New(interest.Deps{Pool: w.pool, Clock: w.clock.Clock}),

@@ -18,6 +18,7 @@ func (s *server) registerUser() {
 }
 
 func (s *server) userInfo(ctx context.Context, p team.Person, _ Bearer) (*body[apitype.UserInfo], error) {
+	s.Payments.Returned(ctx, p.ID)
 	info, err := s.Teams.UserInfo(ctx, p)
 	if err != nil {
 		return nil, err

@@ -145,6 +145,12 @@ func (c *Client) Transactions(ctx context.Context) ([]apitype.Transaction, error
 	return out, c.Call(ctx, http.MethodGet, "/wallet/transactions"+c.team()+"&limit=1000", nil, &out)
 }
 
+// CheckoutTeam starts the subscription of a new team.
+func (c *Client) CheckoutTeam(ctx context.Context, in apitype.TeamCheckout) (apitype.Checkout, error) {
+	var out apitype.Checkout
+	return out, c.Call(ctx, http.MethodPost, "/teams/checkout", in, &out)
+}
+
 // CheckoutCredit starts a payment of an amount in USD, as decimal text.
 func (c *Client) CheckoutCredit(ctx context.Context, amount string) (apitype.Checkout, error) {
 	var out apitype.Checkout

@@ -31,8 +31,3 @@ type CreditCheckout struct {
 
 	Amount Decimal `json:"amount" doc:"USD, 0.01 to 10000, at most 2 decimals."`
 }
-
-// Checkout says where to pay.
-type Checkout struct {
-	CheckoutURL string `json:"checkout_url"`
-}

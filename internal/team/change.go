@@ -71,10 +71,7 @@ func cleanName(name string) (string, error) {
 		}
 		return r
 	}, name))
-	if name == "" {
-		return "", ErrName.With("Team name is required")
-	}
-	if utf8.RuneCountInString(name) > maxName {
+	if name == "" || utf8.RuneCountInString(name) > maxName {
 		return "", ErrName
 	}
 	return name, nil

@@ -43,6 +43,9 @@ type Plot struct {
 // NewPlot checks what a person wrote about a new team; seats is their number as
 // text. The faults are ErrName, ErrDescription and ErrSeatCount.
 func NewPlot(teamID, by uuid.UUID, name, description, seats string) (Plot, error) {
+	if strings.TrimSpace(name) == "" {
+		return Plot{}, ErrName.With("Team name is required")
+	}
 	name, err := cleanName(name)
 	if err != nil {
 		return Plot{}, err

@@ -216,6 +216,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/teams/checkout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Start the monthly subscription of a new team, which is there once it is paid */
+        post: operations["create-team-checkout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/user/info": {
         parameters: {
             query?: never;
@@ -653,6 +670,17 @@ export interface components {
              * @enum {string}
              */
             role: "admin" | "member" | "viewer";
+        };
+        TeamCheckout: {
+            /** @description At most 1000 characters. */
+            description?: string;
+            /**
+             * Format: int64
+             * @description Seats from 1 to 100, the payer's own included.
+             */
+            member_count: number;
+            /** @description 1 to 80 characters once trimmed. */
+            name: string;
         };
         TeamRef: {
             /** @description Team id, a UUID. */
@@ -1288,6 +1316,43 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "create-team-checkout": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Honoured for 24 hours: the same key and body get the first answer. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TeamCheckout"];
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Checkout"];
+                };
             };
             /** @description Error */
             default: {

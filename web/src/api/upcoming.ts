@@ -16,10 +16,4 @@ export interface UpcomingPaths {
     get: paths['/pods']['get']
     post: { requestBody: Json<Order>; responses: paths['/pods']['post']['responses'] }
   }
-  '/teams/checkout': {
-    post: {
-      requestBody: Json<{ name: string; description: string; member_count: number }>
-      responses: { 200: Json<components['schemas']['Checkout']> }
-    }
-  }
 }
