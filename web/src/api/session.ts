@@ -1,4 +1,5 @@
 import type { AuthChangeEvent, GoTrueClient, Session } from '@supabase/auth-js'
+import { wait } from '@/lib/poll'
 import { clearStored, storagePrefix } from '@/lib/storage'
 import { loadConfig } from './config'
 
@@ -74,8 +75,12 @@ export async function requestLink(email: string): Promise<string | null> {
 export async function accessToken(): Promise<string | null> {
   if (state.status !== 'in') return null
   const auth = await authClient()
-  const { data } = await auth.getSession()
-  return data.session?.access_token ?? null
+  const { data, error } = await auth.getSession()
+  if (data.session) return data.session.access_token
+  // The service cannot be reached, which says nothing about the session: the call fails, nobody is signed out.
+  if (error && sessionState().status === 'in') throw error
+  dropSession()
+  return null
 }
 
 let renewal: Promise<string | null> | null = null
@@ -101,12 +106,14 @@ export function dropSession(): void {
   depart()
 }
 
-/** Signs out and loads the page anew; a service that cannot be reached changes nothing of it. */
+const signOutLimit = 5000
+
+/** Signs out and loads the page anew; a service that refuses or never answers changes nothing of it. */
 export async function signOut(): Promise<void> {
-  for (const listener of departures) listener()
+  depart()
   try {
-    const auth = await authClient()
-    await auth.signOut({ scope: 'local' })
+    const told = authClient().then((auth) => auth.signOut({ scope: 'local' }))
+    await Promise.race([told, wait(signOutLimit)])
   } catch (error) {
     console.error('session: sign-out failed', error)
   } finally {
@@ -148,7 +155,7 @@ function follow(event: AuthChangeEvent, session: Session | null): void {
     setState(signedIn(session))
   } else if (event === 'SIGNED_OUT') {
     clearStored()
-    if (state.status === 'in') depart()
+    depart()
   }
 }
 
@@ -172,6 +179,7 @@ function signedIn(session: Session): SessionState {
 }
 
 function depart(): void {
+  if (state.status !== 'in') return
   for (const listener of departures) listener()
   setState(none)
 }
@@ -179,7 +187,8 @@ function depart(): void {
 function setState(next: SessionState): void {
   if (state.status === 'in' && next.status === 'in') {
     if (state.userId === next.userId && state.email === next.email) return
-    for (const listener of departures) listener()
+    // Another person; the same one under a new address keeps what is cached.
+    if (state.userId !== next.userId) for (const listener of departures) listener()
   }
   state = next
   for (const watcher of [...watchers]) watcher()

@@ -1,12 +1,15 @@
 import { Navigate, Outlet, useLocation } from '@tanstack/react-router'
 import { Search } from 'lucide-react'
 import { lazy, Suspense } from 'react'
+import { onDeparture } from '@/api/session'
 import { copy } from '@/copy/en'
 import { PodChime } from '@/features/pods/pod-chime'
 import { useSession, useTeam } from '@/features/session/queries'
 import { IconButton } from '@/ui/button'
 import { useMedia } from '@/ui/media'
 import { ModalHost } from '@/ui/modal'
+import { closeModal } from '@/ui/modal-store'
+import { toasts } from '@/ui/toast'
 import { Toasts } from '@/ui/toasts'
 import { ReadOnlyBanner } from './read-only-banner'
 import { Sidebar } from './sidebar'
@@ -14,6 +17,12 @@ import '@/styles/pages.css'
 import { TopBar } from './top-bar'
 import { usePalette } from './use-palette'
 import { useSecondaryLists } from './use-secondary-lists'
+
+// What is on show was meant for whoever is gone now.
+onDeparture(() => {
+  closeModal()
+  toasts.set([])
+})
 
 const Palette = lazy(() => import('./palette'))
 
