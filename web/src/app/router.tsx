@@ -11,13 +11,14 @@ import {
 import { sessionKnown } from '@/api/session'
 import { takeSavedRedirect } from '@/features/auth/queries'
 import { safeRedirect } from '@/lib/redirect'
-import { ApplicationError } from './application-error'
+import { ApplicationError, PageError } from './application-error'
 import { Providers } from './providers'
 
 type Search = Readonly<Record<string, string>>
 
 const root = createRootRoute({
   component: Root,
+  errorComponent: ApplicationError,
   notFoundComponent: () => <Navigate to="/" replace />,
 })
 
@@ -41,13 +42,20 @@ const index = createRoute({
     throw redirect({ href: takeSavedRedirect() ?? '/create', replace: true })
   },
   component: landing,
+  errorComponent: ApplicationError,
 })
-const home = createRoute({ getParentRoute: () => root, path: '/home', component: landing })
+const home = createRoute({
+  getParentRoute: () => root,
+  path: '/home',
+  component: landing,
+  errorComponent: ApplicationError,
+})
 
 const shell = createRoute({
   getParentRoute: () => root,
   id: 'shell',
   component: lazyRouteComponent(() => import('./shell/shell'), 'Shell'),
+  errorComponent: ApplicationError,
 })
 const auth = createRoute({
   getParentRoute: () => shell,
@@ -122,7 +130,7 @@ export function makeRouter(history?: RouterHistory) {
     routeTree: root.addChildren([index, home, custom, shell.addChildren(shellPages)]),
     ...(history ? { history } : {}),
     defaultPreload: 'intent',
-    defaultErrorComponent: ApplicationError,
+    defaultErrorComponent: PageError,
     scrollRestoration: history === undefined,
     // Parameters are texts: the router's own reading would make numbers of ids.
     parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
