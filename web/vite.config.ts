@@ -6,7 +6,8 @@ import { copyByGroup } from './vite-copy.ts'
 
 // The API server of `npm run dev`: a running `bin/homeport serve`.
 const server = process.env.HOMEPORT_DEV_SERVER ?? 'http://127.0.0.1:8080'
-const proxied = ['/api', '/auth/v1', '/config.json', '/dev', '/test-checkout']
+// /dev/ui is the page's own: every part of src/ui in all its states (src/app/dev-ui).
+const proxied = ['/api', '/auth/v1', '/config.json', '^/dev/(?!ui$)', '/test-checkout']
 
 // What the landing page loads and other pages load too. Nothing belongs here that the landing page can do
 // without: its budget pays for it.

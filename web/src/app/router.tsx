@@ -114,6 +114,16 @@ const clusters = createRoute({
   path: '/multi-node-clusters',
   component: lazyRouteComponent(() => import('@/routes/multi-node-clusters')),
 })
+// Every part of src/ui in all its states; no build has it.
+const development = import.meta.env.DEV
+  ? [
+      createRoute({
+        getParentRoute: () => shell,
+        path: '/dev/ui',
+        component: lazyRouteComponent(() => import('./dev-ui/dev-ui'), 'DevUi'),
+      }),
+    ]
+  : []
 const custom = createRoute({
   getParentRoute: () => root,
   path: '/custom-infrastructure',
@@ -122,12 +132,12 @@ const custom = createRoute({
   },
 })
 
-const shellPages = [auth, pods, create, storage, keys, teams, billing, createTeam, batch, clusters]
+const shellPages = [auth, pods, create, storage, keys, teams, billing, createTeam, batch, clusters] as const
 
 /** Makes the router; the prerenderer gives it a history of its own. */
 export function makeRouter(history?: RouterHistory) {
   return createRouter({
-    routeTree: root.addChildren([index, home, custom, shell.addChildren(shellPages)]),
+    routeTree: root.addChildren([index, home, custom, shell.addChildren([...shellPages, ...development])]),
     ...(history ? { history } : {}),
     defaultPreload: 'intent',
     defaultErrorComponent: PageError,
