@@ -11,7 +11,7 @@ export type Transaction = components['schemas']['Transaction']
 export type Balance = components['schemas']['Balance']
 export type Segment = components['schemas']['Segment']
 export type SSHKey = components['schemas']['SSHKey']
-type UserInfo = components['schemas']['UserInfo']
+export type UserInfo = components['schemas']['UserInfo']
 
 /** What auth-js keeps in the browser's storage; only the tokens matter here. */
 export interface Session {
