@@ -1,6 +1,6 @@
 // Bodies as the server would send them: a whole object with what a test says
 // of it. Ids are fixed texts, so that a failure reads well.
-import type { Offer, Pod, SSHKey, Transaction, Volume } from './client'
+import type { Balance, Offer, Pod, SSHKey, Transaction, Volume } from './client'
 
 /** The n-th of a kind of id: `id('pod', 1)`. */
 export function id(first: string, n = 0): string {
@@ -94,6 +94,10 @@ export function anOffer(part: Partial<Offer> = {}): Offer {
     image: 'ubuntu-22.04',
     ...part,
   }
+}
+
+export function aBalance(part: Partial<Balance> = {}): Balance {
+  return { balance: 241.07, spending_per_hour: 0, last_updated: ago(1), ...part }
 }
 
 export function aTransaction(part: Partial<Transaction> = {}): Transaction {
