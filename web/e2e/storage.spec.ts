@@ -131,7 +131,7 @@ test('127 the plan decides whether the modal opens', async ({ page, visit, seeds
   const release = await hold(page, 'get', '/volumes')
   await visit('/storage', { as: await seeds.hobby1() })
   await newVolume(page).click() // before the list is known
-  await release()
+  release()
   await expect(page).toHaveURL(/\/billing/)
   await expect(page.getByRole('dialog')).toHaveCount(0)
   expect(requests.to('post', '/volumes')).toEqual([])
@@ -170,8 +170,9 @@ test('128 a deleted row goes at once and comes back to its place on failure', as
     await row(page, 'second').getByRole('button', { name: 'Delete' }).click()
     await expect(shown).toHaveCount(3) // nothing goes before it is confirmed
     await confirmDelete(page)
+    await expect(shown).toHaveCount(2)
     await expect(shown).toContainText(['first', 'third'])
-    await release()
+    release()
     await expect(page.getByRole('alert')).toContainText(text)
     await expect(shown).toContainText(names)
     await page.getByRole('alert').getByRole('button', { name: 'Close' }).click()

@@ -12,7 +12,7 @@ export function Toasts({ label, closeLabel }: { label: string; closeLabel: strin
       aria-label={label}
       className="pointer-events-none fixed inset-x-4 bottom-4 z-60 grid grid-cols-1 justify-items-end gap-2 sm:left-auto sm:w-96"
     >
-      {messages.map(({ id, tone, text }) => (
+      {messages.map(({ id, tone, text, detail }) => (
         <div
           key={id}
           role={tone === 'danger' ? 'alert' : 'status'}
@@ -28,7 +28,10 @@ export function Toasts({ label, closeLabel }: { label: string; closeLabel: strin
               <Check size={16} className="text-ready" />
             )}
           </span>
-          <span className="wrap-anywhere min-w-0 flex-1 py-1.5">{text}</span>
+          <div className="wrap-anywhere min-w-0 flex-1 py-1.5">
+            <p>{text}</p>
+            {detail ? <p className="text-control text-mid">{detail}</p> : null}
+          </div>
           <IconButton label={closeLabel} onClick={() => dismissToast(id)}>
             <X size={15} aria-hidden="true" />
           </IconButton>

@@ -94,7 +94,8 @@ const columns: readonly Column<SSHKey>[] = [
 ]
 
 function DeleteKey({ sshKey }: { sshKey: SSHKey }) {
-  const { mutate } = useDeleteKey(sshKey.team_id)
+  const { team } = useTeam()
+  const { mutate } = useDeleteKey(team?.id ?? '')
   const access = useDeleteAccess(copy.keys.signInToDelete)(sshKey.created_by)
   const ask = () =>
     openModal({

@@ -5,20 +5,23 @@ import { Button } from '@/ui/button'
 import { Dialog } from '@/ui/dialog'
 import { Field, TextInput } from '@/ui/field'
 import { useDeleteTeam } from './queries'
+import { manageReason } from './reasons'
 
 /** The end of a team, behind the typing of its name. */
-export function DangerZone({ team }: { team: Team }) {
+export function DangerZone({ team }: { team: Team | null }) {
   const [open, setOpen] = useState(false)
   const [typed, setTyped] = useState('')
-  const { mutate, isPending } = useDeleteTeam()
-  const reason = team.is_personal
-    ? copy.teams.deletePersonal
-    : team.role === 'admin'
-      ? undefined
-      : copy.app.adminsOnly
+  const { mutate, isPending, isSuccess } = useDeleteTeam()
+  const reason = team?.is_personal ? copy.teams.deletePersonal : manageReason(team)
+  const name = team?.name ?? ''
+  const close = () => {
+    setOpen(false)
+    setTyped('')
+  }
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    if (typed === team.name) mutate(team.id, { onSettled: () => setOpen(false) })
+    // On success the page goes home: the dialog stays until then.
+    if (team && typed.trim() === name && !isPending) mutate(team.id, { onError: close })
   }
   return (
     <section className="rounded-card border border-danger/35 p-5">
@@ -29,27 +32,23 @@ export function DangerZone({ team }: { team: Team }) {
           {copy.teams.delete}
         </Button>
       </div>
-      <Dialog
-        open={open}
-        onClose={() => setOpen(false)}
-        title={copy.teams.deleteTitle}
-        closeLabel={copy.app.close}
-      >
+      <Dialog open={open} onClose={close} title={copy.teams.deleteTitle} closeLabel={copy.app.close}>
         <form noValidate onSubmit={submit} className="grid grid-cols-1 gap-4">
-          <p>{copy.teams.deleteMessage(team.name)}</p>
+          <p>{copy.teams.deleteMessage(name)}</p>
           <Field label={copy.teams.deleteConfirm}>
             {(ids) => (
               <TextInput
                 {...ids}
                 value={typed}
                 autoComplete="off"
+                spellCheck={false}
                 onChange={(event) => setTyped(event.target.value)}
               />
             )}
           </Field>
           <div className="flex justify-end gap-2">
-            <Button onClick={() => setOpen(false)}>{copy.app.cancel}</Button>
-            <Button type="submit" kind="alarm" busy={isPending} disabled={typed !== team.name}>
+            <Button onClick={close}>{copy.app.cancel}</Button>
+            <Button type="submit" kind="alarm" busy={isPending || isSuccess} disabled={typed.trim() !== name}>
               {copy.app.delete}
             </Button>
           </div>

@@ -2,12 +2,13 @@ import type { Team } from '@/api/types'
 import { copy } from '@/copy/en'
 import { Button } from '@/ui/button'
 import { useCancelInvitation, useInvitations } from './queries'
+import { manageReason } from './reasons'
 
 /** Who was invited and has not joined yet. */
 export function Invitations({ team }: { team: Team }) {
   const { data } = useInvitations()
   const { mutate } = useCancelInvitation(team.id)
-  const admin = team.role === 'admin'
+  const reason = manageReason(team)
   if (!data) return null
   return (
     <section>
@@ -21,8 +22,9 @@ export function Invitations({ team }: { team: Team }) {
               <span className="wrap-anywhere min-w-0 flex-1">{invitation.email}</span>
               <Button
                 size="small"
-                disabled={!admin}
-                title={admin ? undefined : copy.app.adminsOnly}
+                disabled={reason !== undefined}
+                title={reason}
+                aria-label={copy.teams.cancelLabel(invitation.email)}
                 onClick={() => mutate(invitation)}
               >
                 {copy.teams.cancelInvitation}

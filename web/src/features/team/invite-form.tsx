@@ -7,6 +7,7 @@ import { ButtonLink } from '@/ui/button-link'
 import { Field, TextInput } from '@/ui/field'
 import { capacityOf, isFull } from './model'
 import { useInvitations, useInvite } from './queries'
+import { manageReason } from './reasons'
 
 const problems = {
   required: copy.teams.emailRequired,
@@ -14,13 +15,13 @@ const problems = {
   malformed: copy.teams.emailInvalid,
 }
 
-/** Invites by e-mail address; the address is checked on every keystroke. */
-export function InviteForm({ team, memberCount }: { team: Team; memberCount: number }) {
+/** Invites by e-mail address; the address is checked on every keystroke. Visitors see it without a team. */
+export function InviteForm({ team, memberCount }: { team: Team | null; memberCount: number }) {
   return (
     <section>
       <h2 className="mb-3 font-medium text-lead tracking-normal">{copy.teams.inviteTitle}</h2>
       <div className="card p-5">
-        {team.plan === 'pro' ? (
+        {!team || team.plan === 'pro' ? (
           <Form team={team} memberCount={memberCount} />
         ) : (
           <ButtonLink to="/create-team">{copy.teams.upgrade}</ButtonLink>
@@ -30,15 +31,15 @@ export function InviteForm({ team, memberCount }: { team: Team; memberCount: num
   )
 }
 
-function Form({ team, memberCount }: { team: Team; memberCount: number }) {
+function Form({ team, memberCount }: { team: Team | null; memberCount: number }) {
   const [email, setEmail] = useState('')
   const [touched, setTouched] = useState(false)
   const { data: invitations } = useInvitations()
-  const { mutate, isPending } = useInvite(team.id)
+  const { mutate, isPending } = useInvite(team?.id ?? '')
   const problem = emailProblem(email)
-  const full = isFull(capacityOf(team), memberCount, invitations?.length ?? 0)
-  const admin = team.role === 'admin'
-  const reason = !admin ? copy.app.adminsOnly : full ? copy.teams.inviteFull : undefined
+  const full = team && isFull(capacityOf(team), memberCount, invitations?.length ?? 0)
+  const barred = manageReason(team)
+  const reason = barred ?? (full ? copy.teams.inviteFull : undefined)
   const submit = (event: FormEvent) => {
     event.preventDefault()
     if (problem || reason || isPending) return
@@ -61,7 +62,7 @@ function Form({ team, memberCount }: { team: Team; memberCount: number }) {
             {...ids}
             type="email"
             autoComplete="off"
-            disabled={!admin}
+            disabled={barred !== undefined}
             value={email}
             onChange={(event) => {
               setEmail(event.target.value)

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Member } from '@/api/types'
-import { capacityOf, isFull, removalBlock } from './model'
+import { capacityOf, isFull, removalBlock, withRole } from './model'
 
 const member = (user_id: string, role: Member['role']): Member => ({ id: user_id, user_id, email: '', role })
 const admin = member('a', 'admin')
@@ -11,6 +11,7 @@ test.each([
   [{ plan: 'pro', max_members: 12 }, 12],
   [{ plan: 'pro', max_members: 0 }, 5],
   [{ plan: 'pro' }, 5],
+  [{ plan: 'pro', max_members: -1 }, 5],
   [{ plan: 'hobby' }, 1],
   [{ plan: 'free' }, 1],
 ] as const)('%j holds %i', (plan, seats) => expect(capacityOf(plan)).toBe(seats))
@@ -27,4 +28,10 @@ test('the first reason against a removal is the one that is shown', () => {
 test('members and invitations share the seats', () => {
   expect(isFull(5, 3, 2)).toBe(true)
   expect(isFull(5, 3, 1)).toBe(false)
+})
+
+test('a role is changed for one member alone', () => {
+  expect(withRole([admin, other], 'b', 'viewer')).toEqual([admin, { ...other, role: 'viewer' }])
+  expect(withRole([admin], 'gone', 'viewer')).toEqual([admin])
+  expect(withRole(undefined, 'b', 'viewer')).toBeUndefined()
 })

@@ -26,3 +26,12 @@ export function removalBlock(
 export function isFull(capacity: number, members: number, invitations: number): boolean {
   return members + invitations >= capacity
 }
+
+/** The members with another role for one of them; nobody else's moves. */
+export function withRole(
+  members: readonly Member[] | undefined,
+  id: string,
+  role: Member['role'],
+): Member[] | undefined {
+  return members?.map((member) => (member.id === id ? { ...member, role } : member))
+}

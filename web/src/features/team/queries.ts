@@ -1,11 +1,12 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { call } from '@/api/client'
 import { detailOf } from '@/api/error'
-import { removal } from '@/api/optimistic'
+import { removal, settled } from '@/api/optimistic'
 import type { Invitation, Member } from '@/api/types'
 import { copy } from '@/copy/en'
 import { forgetTeam, useTeam } from '@/features/session/queries'
 import { alertToast, toast } from '@/ui/toast'
+import { withRole } from './model'
 
 /** The members of a team, in the server's order. */
 export const membersQuery = (teamId: string) =>
@@ -48,7 +49,31 @@ export function useRemoveMember(teamId: string) {
       if (own) leaveTeam()
       else client.setQueryData(queryKey, (old) => old?.filter((other) => other.id !== member.id))
     },
-    onError: (error) => alertToast(detailOf(error, copy.teams.removeFailed)),
+    onError: (error) => alertToast(copy.teams.removeFailed, detailOf(error, '')),
+  })
+}
+
+/** Gives a member another role: it shows at once, and the old one again when the call fails. */
+export function useSetRole(teamId: string) {
+  const client = useQueryClient()
+  const { queryKey } = membersQuery(teamId)
+  const mutationKey = ['role', teamId]
+  return useMutation({
+    mutationKey,
+    mutationFn: async ({ member, role }: { member: Member; role: Member['role'] }) =>
+      call('patch', '/teams/{id}/members/{userId}', {
+        path: { id: teamId, userId: member.user_id },
+        body: { role },
+      }),
+    onMutate: async ({ member, role }) => {
+      await client.cancelQueries({ queryKey })
+      client.setQueryData(queryKey, (old) => withRole(old, member.id, role))
+    },
+    onError: (error, { member }) => {
+      alertToast(copy.teams.roleFailed, detailOf(error, ''))
+      client.setQueryData(queryKey, (old) => withRole(old, member.id, member.role))
+    },
+    onSettled: () => settled(client, mutationKey, queryKey),
   })
 }
 
@@ -63,7 +88,7 @@ export function useCancelInvitation(teamId: string) {
         call('delete', '/teams/{id}/pending-invitations/{invitationId}', {
           path: { id: teamId, invitationId: invitation.id },
         }),
-      (error) => alertToast(detailOf(error, copy.teams.cancelFailed)),
+      (error) => alertToast(copy.teams.cancelFailed, detailOf(error, '')),
     ),
   )
 }
@@ -89,7 +114,7 @@ export function useDeleteTeam() {
   return useMutation({
     mutationFn: async (teamId: string) => call('delete', '/teams/{id}', { path: { id: teamId } }),
     onSuccess: leaveTeam,
-    onError: (error) => alertToast(detailOf(error, copy.teams.deleteFailed)),
+    onError: (error) => alertToast(copy.teams.deleteFailed, detailOf(error, '')),
   })
 }
 

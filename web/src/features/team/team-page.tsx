@@ -21,6 +21,8 @@ export function TeamPage() {
     return (
       <Page title={copy.teams.title}>
         <EmptyState title={copy.teams.noTeam} />
+        <InviteForm team={null} memberCount={0} />
+        <DangerZone team={null} />
       </Page>
     )
   }
@@ -33,7 +35,7 @@ export function TeamPage() {
             {team.plan === 'pro' ? copy.shell.plan.pro : copy.shell.plan.hobby}
           </Badge>
           {members ? (
-            <p className="price ml-auto flex items-baseline gap-2 text-control text-low">
+            <p className="price flex sm:ml-auto items-baseline gap-2 text-control text-low">
               {copy.teams.seats}
               <span className="font-semibold text-card text-hi">
                 {copy.teams.memberCount(members.length, capacityOf(team))}
@@ -45,12 +47,12 @@ export function TeamPage() {
       {isError ? (
         <ListError text={copy.teams.failed} busy={isFetching} onRetry={() => void refetch()} />
       ) : null}
-      {isPending && !isError ? <Skeleton className="h-36 rounded-card" /> : null}
-      {team && members ? (
+      {isPending && !isError ? <Skeleton className="h-52 rounded-card" /> : null}
+      {team && members ? <MemberList team={team} members={members} /> : null}
+      {team && (members || isError) ? (
         <>
-          <MemberList team={team} members={members} />
           {team.plan === 'pro' ? <Invitations team={team} /> : null}
-          <InviteForm team={team} memberCount={members.length} />
+          <InviteForm team={team} memberCount={members?.length ?? 0} />
           <DangerZone team={team} />
         </>
       ) : null}

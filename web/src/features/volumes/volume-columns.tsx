@@ -2,7 +2,7 @@ import { clsx } from 'clsx'
 import { Trash2, TriangleAlert } from 'lucide-react'
 import type { Volume } from '@/api/types'
 import { copy } from '@/copy/en'
-import { useDeleteAccess } from '@/features/session/queries'
+import { useDeleteAccess, useTeam } from '@/features/session/queries'
 import { formatRate } from '@/lib/money'
 import { Badge, StatusChip } from '@/ui/badge'
 import { Button } from '@/ui/button'
@@ -98,7 +98,8 @@ function Used({ volume: { name, size_gb } }: { volume: Volume }) {
 }
 
 function DeleteVolume({ volume }: { volume: Volume }) {
-  const { mutate } = useDeleteVolume(volume.team_id)
+  const { team } = useTeam()
+  const { mutate } = useDeleteVolume(team?.id ?? '')
   const access = useDeleteAccess(copy.storage.signInToDelete)(volume.created_by)
   const reason = volume.currently_used ? copy.storage.deleteInUse : access.can ? undefined : access.reason
   const ask = () =>
