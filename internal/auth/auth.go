@@ -77,6 +77,9 @@ type Deps struct {
 	// called inside the transaction that would make the user, and before the
 	// mail is sent.
 	Invited func(ctx context.Context, tx pgx.Tx, email string) (bool, error)
+	// InvitationWaits says whether an invitation still waits: its link lives as
+	// long. nil: links of invitations never work.
+	InvitationWaits func(ctx context.Context, q pg.Querier, invitation uuid.UUID) (bool, error)
 	// OnSignIn, when set, is called inside the transaction of every sign-in by
 	// link: where pending invitations are accepted. An error undoes the sign-in.
 	OnSignIn func(ctx context.Context, tx pgx.Tx, user uuid.UUID, email string) error

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"errors"
@@ -16,12 +17,13 @@ import (
 
 // A Link is a sign-in link that would work, as the confirmation page shows it.
 type Link struct {
-	Email       string    `db:"email"`
-	RedirectTo  string    `db:"redirect_to"`
-	IP          string    `db:"ip"`
-	UserAgent   string    `db:"user_agent"`
-	RequestedAt time.Time `db:"requested_at"`
-	BrowserHash []byte    `db:"browser_hash"`
+	Email        string     `db:"email"`
+	RedirectTo   string     `db:"redirect_to"`
+	IP           string     `db:"ip"`
+	UserAgent    string     `db:"user_agent"`
+	RequestedAt  time.Time  `db:"requested_at"`
+	BrowserHash  []byte     `db:"browser_hash"`
+	InvitationID *uuid.UUID `db:"invitation_id"` // nil: somebody asked for it themselves
 }
 
 // AskedFrom says whether the browser that holds this secret asked for the link.
@@ -36,7 +38,7 @@ func (l Link) Destination(token string) string {
 }
 
 const sqlPeekLink = `
-	select email, redirect_to, ip, user_agent, requested_at, browser_hash
+	select email, redirect_to, ip, user_agent, requested_at, browser_hash, invitation_id
 	from auth_link
 	where token_hash = $1 and used_at is null and ended_at is null and expires_at > $2`
 
@@ -57,13 +59,20 @@ func (s *Service) PeekLink(ctx context.Context, token string) (Link, error) {
 	if err != nil {
 		return Link{}, fmt.Errorf("peek at a link: %w", err)
 	}
+	alive, err := s.waits(ctx, s.Pool, link.InvitationID)
+	if err == nil && !alive {
+		err = ErrLinkDead
+	}
+	if err != nil {
+		return Link{}, err
+	}
 	return link, nil
 }
 
 const sqlUseLink = `
 	update auth_link set used_at = $2, sealed_token = null
 	where token_hash = $1 and used_at is null and ended_at is null and expires_at > $2
-	returning email, may_create`
+	returning email, may_create, invitation_id`
 
 // Verify redeems a link, once whoever races: it makes the user if the address
 // has none, and opens a session. The faults are ErrLinkDead and ErrSignUpClosed.
@@ -100,12 +109,16 @@ func (s *Service) Verify(ctx context.Context, token string, client Client) (Gran
 func (s *Service) useLinkTx(ctx context.Context, tx pgx.Tx, token string, now time.Time) (User, error) {
 	var email string
 	var mayCreate bool
-	err := tx.QueryRow(ctx, sqlUseLink, id.Hash(token), now).Scan(&email, &mayCreate)
+	var invitation *uuid.UUID
+	err := tx.QueryRow(ctx, sqlUseLink, id.Hash(token), now).Scan(&email, &mayCreate, &invitation)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return User{}, ErrLinkDead
 	}
 	if err != nil {
 		return User{}, fmt.Errorf("use a link: %w", err)
+	}
+	if alive, err := s.waits(ctx, tx, invitation); err != nil || !alive {
+		return User{}, cmp.Or(err, error(ErrLinkDead))
 	}
 	allowed, err := s.maySignInTx(ctx, tx, email, mayCreate)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"time"
 
 	"github.com/google/uuid"
@@ -113,9 +112,6 @@ func (s *Service) endLink(ctx context.Context, id uuid.UUID) error {
 
 // letter writes the sign-in mail. Its text part has exactly one URL.
 func (s *Service) letter(link unsentLink, token string) (mail.Message, error) {
-	address := s.issuer + "/verify?" + url.Values{
-		"token": {token}, "type": {"magiclink"}, "redirect_to": {link.RedirectTo},
-	}.Encode()
 	minutes := int(link.ExpiresAt.Sub(link.RequestedAt) / time.Minute)
 	m, err := mail.Layout{
 		Title: "Sign in to Homeport",
@@ -123,7 +119,7 @@ func (s *Service) letter(link unsentLink, token string) (mail.Message, error) {
 			"You asked to sign in as " + link.Email + ".",
 			fmt.Sprintf("The link works once, within %d minutes of your request.", minutes),
 		},
-		Action: &mail.Action{Label: "Sign in", URL: address},
+		Action: &mail.Action{Label: "Sign in", URL: s.linkAddress(token, "magiclink", link.RedirectTo)},
 		Footnotes: []string{
 			"Asked for from " + DescribeAgent(link.UserAgent) + ", network address " + link.IP + ".",
 			"If this was not you, ignore this mail: without the link nobody gets in.",

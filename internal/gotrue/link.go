@@ -217,7 +217,8 @@ func (h *handler) confirmPage(w http.ResponseWriter, r *http.Request, link auth.
 		"Action": prefix + "/verify",
 		"Token":  q.Get("token"), "Type": q.Get("type"),
 		"Email": mask(link.Email), "Agent": auth.DescribeAgent(link.UserAgent), "IP": link.IP,
-		"Ago": ago(h.Clock.Wall().Sub(link.RequestedAt)),
+		"Invited": link.InvitationID != nil,
+		"Ago":     ago(h.Clock.Wall().Sub(link.RequestedAt)),
 	})
 	if err != nil {
 		h.fail(w, r, fmt.Errorf("render the confirmation page: %w", err))
