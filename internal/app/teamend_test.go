@@ -34,9 +34,14 @@ type quay struct {
 	t *testing.T
 }
 
-func newQuay(t *testing.T) *quay {
+// newQuay takes settings as pairs of name and value.
+func newQuay(t *testing.T, settings ...string) *quay {
 	t.Helper()
-	c, err := Load(nil, map[string]string{"DATABASE_URL": pgtest.URL(t), "STATE_DIR": t.TempDir(), "METRICS_ADDR": "off"})
+	given := map[string]string{"DATABASE_URL": pgtest.URL(t), "STATE_DIR": t.TempDir(), "METRICS_ADDR": "off"}
+	for i := 0; i+1 < len(settings); i += 2 {
+		given[settings[i]] = settings[i+1]
+	}
+	c, err := Load(nil, given)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -177,7 +177,7 @@ func (a *App) wireMail() error {
 func (a *App) wirePeople() error {
 	a.wallet = wallet.New(wallet.Deps{Pool: a.pool, Clock: a.clock, Logger: a.logger})
 	a.teams = team.New(team.Deps{
-		Pool: a.pool, Clock: a.clock, Jobs: a.queue, Logger: a.logger,
+		Pool: a.pool, Clock: a.clock, Jobs: a.queue, Mail: a.sender, Logger: a.logger,
 		Hooks: team.Hooks{
 			OpenWallet: a.wallet.OpenTx,
 			FindUser: func(ctx context.Context, tx pgx.Tx, email string) (team.Person, bool, error) {
@@ -186,6 +186,9 @@ func (a *App) wirePeople() error {
 			},
 			Emails: func(ctx context.Context, tx pgx.Tx, ids []uuid.UUID) (map[uuid.UUID]string, error) {
 				return a.auth.EmailsTx(ctx, tx, ids)
+			},
+			InviteLink: func(ctx context.Context, l team.InviteLink) (string, error) {
+				return a.auth.InviteLink(ctx, auth.Invite{InvitationID: l.InvitationID, Email: l.Email, For: l.For})
 			},
 			BlockDelete: func(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, _ time.Time) error {
 				return a.pods.BlockEndTx(ctx, tx, teamID)
@@ -205,8 +208,13 @@ func (a *App) wirePeople() error {
 	a.auth, err = auth.New(auth.Deps{
 		Pool: a.pool, Clock: a.clock, Queue: a.queue, Box: a.box, Logger: a.logger, Hub: a.hub, Mail: a.sender,
 		PublicURL: a.config.PublicURL, SignUp: auth.SignUp(a.config.Signup),
-		// Invitations come with team management; until then nobody is invited.
-		Invited: func(context.Context, pgx.Tx, string) (bool, error) { return false, nil },
+		Invited: func(ctx context.Context, tx pgx.Tx, email string) (bool, error) {
+			return a.teams.IsInvitedTx(ctx, tx, email)
+		},
+		InvitationWaits: a.teams.InvitationWaitsTx,
+		OnSignIn: func(ctx context.Context, tx pgx.Tx, user uuid.UUID, email string) error {
+			return a.teams.AcceptTx(ctx, tx, team.Person{ID: user, Email: email})
+		},
 	})
 	return err
 }
@@ -315,6 +323,7 @@ func (a *App) wireMoney(ctx context.Context) error {
 // handleJobs says who does each kind of job.
 func (a *App) handleJobs() {
 	queue.Handle(a.queue, func(ctx context.Context, j auth.SendLinkJob) error { return a.auth.SendLink(ctx, j) })
+	queue.Handle(a.queue, func(ctx context.Context, j team.SendInvitationJob) error { return a.teams.SendInvitation(ctx, j) })
 	queue.Handle(a.queue, func(ctx context.Context, j pod.ReconcileJob) error { return a.pods.Reconcile(ctx, j.PodID) })
 	queue.Handle(a.queue, func(ctx context.Context, j pod.TerminateJob) error { return a.pods.Terminate(ctx, j.InstanceID) })
 	queue.Handle(a.queue, func(ctx context.Context, j payment.SubscriptionJob) error { return a.payments.ReadSubscription(ctx, j) })

@@ -13,7 +13,6 @@ import (
 	"homeport.dev/homeport/internal/fault"
 	"homeport.dev/homeport/internal/id"
 	"homeport.dev/homeport/internal/idem"
-	"homeport.dev/homeport/internal/pg"
 )
 
 const (
@@ -61,7 +60,7 @@ const (
 )
 
 // Invite asks somebody into the team by their address. A verified user joins
-// at once; anybody else gets a mail (OnInvite) and joins at their first
+// at once; anybody else gets a mail (SendInvitation) and joins at their first
 // sign-in. Inviting again renews. An admin does it. The faults are ErrEmail,
 // ErrInvitePlan, ErrMemberAlready, ErrSeats, ErrInviteRate and those of
 // Authorize.
@@ -98,8 +97,8 @@ update invitation set state = 'cancelled', closed_at = $3
 where team_id = $1 and email = $2 and state = 'pending'`
 
 const sqlInsertInvitation = `
-insert into invitation (id, team_id, email, state, invited_by, created_at, expires_at, closed_at)
-values (@id, @team, @email, @state, @by, @now, @expires, @closed)`
+insert into invitation (id, team_id, email, state, invited_by, created_at, created_wall_at, expires_at, closed_at)
+values (@id, @team, @email, @state, @by, @now, @wall, @expires, @closed)`
 
 func (s *Service) inviteTx(ctx context.Context, tx pgx.Tx, scope Scope, email string, now time.Time) (InviteStatus, error) {
 	if scope.plan != Pro || scope.personal {
@@ -115,11 +114,11 @@ func (s *Service) inviteTx(ctx context.Context, tx pgx.Tx, scope Scope, email st
 	if _, err := tx.Exec(ctx, sqlCancelInvitation, scope.team, email, now); err != nil {
 		return "", fmt.Errorf("renew an invitation to team %s: %w", scope.team, err)
 	}
+	invitation, status := id.New(), Pending
 	args := pgx.NamedArgs{
-		"id": id.New(), "team": scope.team, "email": email, "state": "pending", "by": scope.UserID(),
-		"now": now, "expires": now.Add(inviteFor), "closed": nil,
+		"id": invitation, "team": scope.team, "email": email, "state": "pending", "by": scope.UserID(),
+		"now": now, "wall": s.Clock.Wall(), "expires": now.Add(inviteFor), "closed": nil,
 	}
-	status := Pending
 	if known {
 		status, args["state"], args["closed"] = Accepted, "accepted", now
 	}
@@ -127,14 +126,12 @@ func (s *Service) inviteTx(ctx context.Context, tx pgx.Tx, scope Scope, email st
 		return "", fmt.Errorf("invite to team %s: %w", scope.team, err)
 	}
 	if known {
-		if err := joinTx(ctx, tx, scope.team, user.ID, Member, now); err != nil {
-			return "", err
-		}
+		err = joinTx(ctx, tx, scope.team, user.ID, Member, now)
+	} else {
+		err = s.queueLetter(ctx, tx, invitation)
 	}
-	if s.Hooks.OnInvite != nil {
-		if err := s.Hooks.OnInvite(ctx, tx, scope.team, email, status, now); err != nil {
-			return "", err
-		}
+	if err != nil {
+		return "", err
 	}
 	return status, record(ctx, tx, scope, "member.invite", user.ID, map[string]any{"status": status}, now)
 }
@@ -148,7 +145,7 @@ func (s *Service) findUser(ctx context.Context, tx pgx.Tx, email string) (Person
 
 const sqlCountInvitations = `
 select count(*) filter (where state = 'pending' and expires_at > $3 and email <> $2) as pending,
-  count(*) filter (where created_at > $4) as asked
+  count(*) filter (where coalesce(created_wall_at, created_at) > $4) as asked
 from invitation where team_id = $1`
 
 // mayInvite holds the limits of a team. The team is locked; the address's own
@@ -164,7 +161,7 @@ func (s *Service) mayInvite(ctx context.Context, tx pgx.Tx, scope Scope, user Pe
 		}
 	}
 	var pending, asked int
-	err := tx.QueryRow(ctx, sqlCountInvitations, scope.team, email, now, now.Add(-time.Hour)).Scan(&pending, &asked)
+	err := tx.QueryRow(ctx, sqlCountInvitations, scope.team, email, now, s.Clock.Wall().Add(-time.Hour)).Scan(&pending, &asked)
 	if err != nil {
 		return fmt.Errorf("count the invitations of team %s: %w", scope.team, err)
 	}
@@ -247,66 +244,3 @@ func (s *Service) CancelInvitation(ctx context.Context, scope Scope, invitationI
 		return record(ctx, tx, scope, "member.invite.cancel", invitationID, nil, now)
 	})
 }
-
-const sqlListInviters = `
-select team_id from invitation
-where email = $1 and state = 'pending' and expires_at > $2
-order by team_id`
-
-// acceptInvitations makes a person a member of every team that waits for their
-// address and has a seat free. An invitation that finds none goes on waiting.
-func (s *Service) acceptInvitations(ctx context.Context, p Person) error {
-	email, err := foldEmail(p.Email)
-	if err != nil {
-		return nil //nolint:nilerr // nobody can have invited such an address
-	}
-	rows, err := s.Pool.Query(ctx, sqlListInviters, email, s.Clock.Now())
-	if err != nil {
-		return fmt.Errorf("look for invitations of user %s: %w", p.ID, err)
-	}
-	teams, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
-	if err != nil {
-		return fmt.Errorf("look for invitations of user %s: %w", p.ID, err)
-	}
-	for _, teamID := range teams {
-		err := pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error { return s.acceptTx(ctx, tx, teamID, email, p) })
-		if err != nil {
-			return fmt.Errorf("accept the invitation of user %s to team %s: %w", p.ID, teamID, err)
-		}
-	}
-	return nil
-}
-
-const sqlLockProTeam = `
-select id from team where id = $1 and state = 'active' and plan = 'pro' and personal_of is null for update`
-
-const sqlAcceptInvitation = `
-update invitation set state = 'accepted', closed_at = $3
-where team_id = $1 and email = $2 and state = 'pending' and expires_at > $3`
-
-// acceptTx reads everything again under the team's lock: cancelling, the plan
-// and the seats win over accepting.
-func (s *Service) acceptTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, email string, p Person) error {
-	tag, err := tx.Exec(ctx, sqlLockProTeam, teamID)
-	if err != nil || tag.RowsAffected() == 0 {
-		return err
-	}
-	members, seats, err := seatsTx(ctx, tx, teamID)
-	if err != nil || members >= seats {
-		return err
-	}
-	now := s.Clock.Now()
-	tag, err = tx.Exec(ctx, sqlAcceptInvitation, teamID, email, now)
-	if err != nil || tag.RowsAffected() == 0 {
-		return err
-	}
-	if _, err := tx.Exec(ctx, sqlJoinOnce, pgx.NamedArgs{"id": id.New(), "team": teamID, "user": p.ID, "role": Member, "now": now}); err != nil {
-		return err
-	}
-	return record(ctx, tx, Scope{team: teamID, person: p}, "member.join", p.ID, nil, now)
-}
-
-const sqlJoinOnce = `
-insert into membership (id, team_id, user_id, role, created_at)
-values (@id, @team, @user, @role, @now)
-on conflict (team_id, user_id) do nothing`

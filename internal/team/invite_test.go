@@ -1,9 +1,12 @@
 package team_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +20,8 @@ import (
 	"homeport.dev/homeport/internal/fault"
 	"homeport.dev/homeport/internal/id"
 	"homeport.dev/homeport/internal/idem"
+	"homeport.dev/homeport/internal/job"
+	"homeport.dev/homeport/internal/mail"
 	"homeport.dev/homeport/internal/pg/pgtest"
 	"homeport.dev/homeport/internal/team"
 	"homeport.dev/homeport/internal/team/teamtest"
@@ -29,7 +34,11 @@ type club struct {
 	clock *clock.Manual
 	mu    sync.Mutex
 	users map[string]team.Person // verified, by address
-	mails []string
+	jobs  *job.Recorder
+	links []team.InviteLink
+	mails []mail.Message
+	down  error // of the mail server
+	log   bytes.Buffer
 	left  []uuid.UUID
 	ended []team.Ending
 	block error // of BlockDelete
@@ -38,19 +47,25 @@ type club struct {
 
 func newClub(t *testing.T) *club {
 	t.Helper()
-	c := &club{t: t, clock: clock.Fixed(teamtest.Start), users: map[string]team.Person{}}
-	c.Service = team.New(team.Deps{Pool: pgtest.New(t), Clock: c.clock.Clock, Hooks: team.Hooks{
+	c := &club{t: t, clock: clock.Fixed(teamtest.Start), users: map[string]team.Person{}, jobs: &job.Recorder{}}
+	logger := slog.New(slog.NewTextHandler(&c.log, nil))
+	c.Service = team.New(team.Deps{Pool: pgtest.New(t), Clock: c.clock.Clock, Jobs: c.jobs, Mail: c, Logger: logger, Hooks: team.Hooks{
 		FindUser: func(_ context.Context, _ pgx.Tx, email string) (team.Person, bool, error) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			p, ok := c.users[email]
 			return p, ok, nil
 		},
-		OnInvite: func(_ context.Context, _ pgx.Tx, _ uuid.UUID, email string, status team.InviteStatus, _ time.Time) error {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.mails = append(c.mails, fmt.Sprintf("%s %s", email, status))
-			return nil
+		InviteLink: func(_ context.Context, l team.InviteLink) (string, error) {
+			c.links = append(c.links, l)
+			return "https://homeport.example/join?n=" + strconv.Itoa(len(c.links)), nil
+		},
+		Emails: func(_ context.Context, _ pgx.Tx, users []uuid.UUID) (map[uuid.UUID]string, error) {
+			emails := map[uuid.UUID]string{}
+			for _, u := range users {
+				emails[u] = "user-" + id.First(u) + "@example.org"
+			}
+			return emails, nil
 		},
 		OnLeave: func(_ context.Context, _ pgx.Tx, _, userID uuid.UUID, _ time.Time) error {
 			c.left = append(c.left, userID)
@@ -139,8 +154,8 @@ func TestUserWithAnAccountJoinsAtOnce(t *testing.T) {
 	if _, err := c.invite(scope, "bob@example.org"); !errors.Is(err, team.ErrMemberAlready) {
 		t.Errorf("again: %v", err)
 	}
-	if len(c.pending(scope)) != 0 || len(c.mails) != 1 || c.mails[0] != "bob@example.org accepted" {
-		t.Errorf("pending %v, mails %v", c.pending(scope), c.mails)
+	if jobs := c.jobs.Take(); len(c.pending(scope)) != 0 || len(jobs) != 0 {
+		t.Errorf("pending %v, jobs %v", c.pending(scope), jobs)
 	}
 }
 
@@ -265,6 +280,10 @@ func TestInvitingIsLimitedByTheHour(t *testing.T) {
 	}
 	if _, err := c.invite(scope, "ada@example.org"); !errors.Is(err, team.ErrInviteRate) {
 		t.Errorf("the 21st in an hour: %v", err)
+	}
+	c.clock.SetOffset(48 * time.Hour) // moved business time opens no gate
+	if _, err := c.invite(scope, "ada@example.org"); !errors.Is(err, team.ErrInviteRate) {
+		t.Errorf("two days of business time later: %v", err)
 	}
 	c.clock.Advance(time.Hour)
 	if _, err := c.invite(scope, "ada@example.org"); err != nil || len(c.pending(scope)) != 1 {

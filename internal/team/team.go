@@ -20,6 +20,7 @@ import (
 	"homeport.dev/homeport/internal/clock"
 	"homeport.dev/homeport/internal/fault"
 	"homeport.dev/homeport/internal/job"
+	"homeport.dev/homeport/internal/mail"
 )
 
 // Faults of this package.
@@ -108,7 +109,7 @@ type UserInfo struct {
 }
 
 // Hooks are the questions and messages of this package to those that know it.
-// They run inside the transaction they are given.
+// They run inside the transaction they are given, if any.
 type Hooks struct {
 	// OpenWallet gives a new team its wallet. Called again for the same team
 	// it does nothing.
@@ -123,8 +124,9 @@ type Hooks struct {
 	OnDelete func(ctx context.Context, tx pgx.Tx, end Ending) error
 	// OnPlan follows a change of plan.
 	OnPlan func(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, plan Plan, now time.Time) error
-	// OnInvite follows an invitation: it has the mail sent.
-	OnInvite func(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, email string, status InviteStatus, now time.Time) error
+	// InviteLink makes the sign-in link of an invitation's mail. It is called
+	// outside of transactions, by SendInvitation, which needs it.
+	InviteLink func(ctx context.Context, link InviteLink) (address string, err error)
 	// OnLeave follows a member who left or was removed.
 	OnLeave func(ctx context.Context, tx pgx.Tx, teamID, userID uuid.UUID, now time.Time) error
 }
@@ -134,7 +136,8 @@ type Hooks struct {
 type Deps struct {
 	Pool   *pgxpool.Pool
 	Clock  *clock.Clock
-	Jobs   job.Queue
+	Jobs   job.Queue // takes SendInvitationJob
+	Mail   mail.Sender
 	Logger *slog.Logger
 	Hooks  Hooks
 }

@@ -1,0 +1,143 @@
+package team
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"homeport.dev/homeport/internal/job"
+	"homeport.dev/homeport/internal/mail"
+	"homeport.dev/homeport/internal/pg"
+)
+
+// letterAttempts is how often a letter is tried, with growing pauses: over two
+// days of a mail server that is down.
+const letterAttempts = 15
+
+// A SendInvitationJob asks for the mail of an invitation.
+type SendInvitationJob struct {
+	InvitationID uuid.UUID `json:"invitation_id"`
+}
+
+// Kind is the job's name in the queue.
+func (SendInvitationJob) Kind() string { return "team.send_invitation" }
+
+func (s *Service) queueLetter(ctx context.Context, tx pgx.Tx, invitationID uuid.UUID) error {
+	return s.Jobs.AddTx(ctx, tx, SendInvitationJob{InvitationID: invitationID}, job.Options{MaxAttempts: letterAttempts})
+}
+
+// An InviteLink is what the link of an invitation's mail is made for.
+type InviteLink struct {
+	InvitationID uuid.UUID
+	Email        string
+	For          time.Duration // how long the invitation still waits
+}
+
+const sqlFindUnsentInvitation = `
+select i.id, i.email, i.expires_at, i.invited_by, t.name as team_name
+from invitation i join team t on t.id = i.team_id
+where i.id = $1 and i.state = 'pending' and i.expires_at > $2 and t.state = 'active' and t.plan = 'pro'`
+
+type unsentInvitation struct {
+	ID        uuid.UUID
+	Email     string
+	ExpiresAt time.Time
+	InvitedBy uuid.UUID
+	TeamName  string
+	inviter   string // address
+}
+
+// SendInvitation sends the mail of an invitation, unless it waits no more. It
+// may run twice: the mail then has the same key. The fault mail.ErrUnavailable
+// means that it should run again.
+func (s *Service) SendInvitation(ctx context.Context, args SendInvitationJob) error {
+	now := s.Clock.Now()
+	inv, err := s.findUnsent(ctx, args.InvitationID, now)
+	if errors.Is(err, ErrInvitationNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	link, err := s.Hooks.InviteLink(ctx, InviteLink{InvitationID: inv.ID, Email: inv.Email, For: inv.ExpiresAt.Sub(now)})
+	if err != nil {
+		return fmt.Errorf("make the link of invitation %s: %w", inv.ID, err)
+	}
+	letter, err := inv.letter(link)
+	if err == nil {
+		err = s.Mail.Send(ctx, letter)
+	}
+	if errors.Is(err, mail.ErrRefused) {
+		s.Logger.WarnContext(ctx, "the mail of an invitation was refused", "invitation_id", inv.ID, "error", err)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("send the mail of invitation %s: %w", inv.ID, err)
+	}
+	return nil
+}
+
+func (s *Service) findUnsent(ctx context.Context, invitationID uuid.UUID, now time.Time) (inv unsentInvitation, err error) {
+	err = pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, sqlFindUnsentInvitation, invitationID, now)
+		if err != nil {
+			return fmt.Errorf("find invitation %s: %w", invitationID, err)
+		}
+		inv, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[unsentInvitation])
+		if errors.Is(err, pgx.ErrNoRows) {
+			return ErrInvitationNotFound
+		}
+		if err != nil {
+			return fmt.Errorf("find invitation %s: %w", invitationID, err)
+		}
+		by := []Membership{{UserID: inv.InvitedBy}}
+		err = s.addEmails(ctx, tx, by)
+		inv.inviter = by[0].Email
+		return err
+	})
+	return inv, err
+}
+
+// letter writes the mail of an invitation. Its text part has exactly one URL.
+func (inv unsentInvitation) letter(link string) (mail.Message, error) {
+	name, who := printable(inv.TeamName), inv.inviter
+	if who == "" {
+		who = "Somebody"
+	}
+	return mail.Layout{
+		Title: "Join " + name + " on Homeport",
+		Paragraphs: []string{
+			who + " invited you to the team " + name + ". On Homeport its members rent cloud GPUs together and pay from one wallet.",
+			"Sign in as " + inv.Email + " to join. The link works once, until " + inv.ExpiresAt.Format("2 January 2006, 15:04") + " UTC.",
+		},
+		Action: &mail.Action{Label: "Sign in and join", URL: link},
+		Footnotes: []string{
+			"Any other way to sign in with this address accepts the invitation, too, as long as it is open and the team has a seat free.",
+			"If you do not know who invited you, ignore this mail: without the link nothing happens.",
+		},
+	}.Message(inv.Email, "Join "+cut(name, 40)+" on Homeport", "invitation-"+inv.ID.String())
+}
+
+// printable is a team's name as a letter to a stranger may show it: a name
+// that is an address of the web would become a link there.
+func printable(name string) string {
+	lower := strings.ToLower(name)
+	if strings.Contains(lower, "://") || strings.Contains(lower, "www.") {
+		return "a team"
+	}
+	return name
+}
+
+// cut shortens a text for people to a number of characters.
+func cut(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	return strings.TrimSpace(string(runes[:most-1])) + "…"
+}
