@@ -37,7 +37,9 @@ export function Menu({ label, triggerClass, trigger, note, children }: MenuProps
   }
   useEffect(() => {
     if (!open) return
-    itemsOf(box.current)[0]?.focus()
+    const items = itemsOf(box.current)
+    const chosen = items.find((item) => item.ariaChecked === 'true') ?? items[0]
+    chosen?.focus()
     const leave = (event: Event) => {
       if (event.target instanceof Node && !box.current?.contains(event.target)) setOpen(false)
     }
@@ -85,7 +87,7 @@ export function Menu({ label, triggerClass, trigger, note, children }: MenuProps
           {note ? (
             <p
               title={note}
-              className="truncate border-line-2 border-t px-2.5 pt-2.5 pb-1.5 text-low text-meta"
+              className="mt-1.5 truncate border-line-2 border-t px-2.5 pt-2.5 pb-1.5 text-low text-meta"
             >
               {note}
             </p>

@@ -1,5 +1,6 @@
 import { useNavigate } from '@tanstack/react-router'
 import { Command } from 'cmdk'
+import { Copy, type LucideIcon, Plus, RefreshCw, Users } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { copy } from '@/copy/en'
 import { useResources } from '@/features/offers/queries'
@@ -9,6 +10,7 @@ import { usePods } from '@/features/pods/queries'
 import { useTeam } from '@/features/session/queries'
 import { useRefreshWallet } from '@/features/wallet/queries'
 import { gpuName } from '@/lib/gpu'
+import { formatRate } from '@/lib/money'
 import { rankTypes } from '@/lib/offers'
 import { Dialog } from '@/ui/dialog'
 import { navigation } from './navigation'
@@ -39,9 +41,8 @@ export default function Palette({ open, onClose }: { open: boolean; onClose: () 
           <Command.Empty className="px-2 py-6 text-center text-low">{copy.palette.none}</Command.Empty>
           <Group heading={copy.palette.pages}>
             {navigation.flatMap(({ links }) =>
-              links.map(({ to, label, icon: Icon }) => (
-                <Item key={to} value={label} onSelect={run(() => void navigate({ to }))}>
-                  <Icon size={16} aria-hidden="true" className="text-low" />
+              links.map(({ to, label, icon }) => (
+                <Item key={to} value={label} icon={icon} onSelect={run(() => void navigate({ to }))}>
                   {label}
                 </Item>
               )),
@@ -53,6 +54,7 @@ export default function Palette({ open, onClose }: { open: boolean; onClose: () 
                 <Item
                   key={pod.id}
                   value={`ssh ${pod.gpu_type} ${pod.id}`}
+                  icon={Copy}
                   onSelect={run(() => void copyCommand(sshCommand(pod, location.hostname) ?? ''))}
                 >
                   {pod.gpu_count}x {gpuName(pod.gpu_type)}
@@ -63,13 +65,20 @@ export default function Palette({ open, onClose }: { open: boolean; onClose: () 
           ) : null}
           {gpus.length > 0 ? (
             <Group heading={copy.palette.gpus}>
-              {gpus.map(({ type }) => (
+              {gpus.map(({ type, minPrice }) => (
                 <Item
                   key={type}
                   value={`gpu ${type} ${gpuName(type)}`}
+                  icon={Plus}
                   onSelect={run(() => void navigate({ to: '/create', search: { gpu: type } }))}
                 >
                   {gpuName(type)}
+                  {minPrice === null ? null : (
+                    <span className="price ml-auto text-low text-meta">
+                      {formatRate(minPrice)}
+                      {copy.create.perGpuHour}
+                    </span>
+                  )}
                 </Item>
               ))}
             </Group>
@@ -77,15 +86,15 @@ export default function Palette({ open, onClose }: { open: boolean; onClose: () 
           {others.length > 0 ? (
             <Group heading={copy.palette.teams}>
               {others.map(({ id, name }) => (
-                <Item key={id} value={`team ${name} ${id}`} onSelect={run(() => switchTeam(id))}>
-                  {name}
+                <Item key={id} value={`team ${name} ${id}`} icon={Users} onSelect={run(() => switchTeam(id))}>
+                  <span className="min-w-0 truncate">{name}</span>
                 </Item>
               ))}
             </Group>
           ) : null}
           {team ? (
             <Group heading={copy.palette.actions}>
-              <Item value={copy.wallet.refresh} onSelect={run(() => void refresh())}>
+              <Item value={copy.wallet.refresh} icon={RefreshCw} onSelect={run(() => void refresh())}>
                 {copy.wallet.refresh}
               </Item>
             </Group>
@@ -104,13 +113,21 @@ function Group({ heading, children }: { heading: string; children: ReactNode }) 
   )
 }
 
-function Item({ value, onSelect, children }: { value: string; onSelect: () => void; children: ReactNode }) {
+interface ItemProps {
+  value: string
+  icon: LucideIcon
+  onSelect: () => void
+  children: ReactNode
+}
+
+function Item({ value, icon: Icon, onSelect, children }: ItemProps) {
   return (
     <Command.Item
       value={value}
       onSelect={onSelect}
       className="flex min-h-9 cursor-pointer items-center gap-2.5 rounded-control px-2.5 text-hi data-[selected=true]:bg-ink-3"
     >
+      <Icon size={16} aria-hidden="true" className="shrink-0 text-low" />
       {children}
     </Command.Item>
   )

@@ -1,17 +1,24 @@
 import { Link } from '@tanstack/react-router'
-import { ChevronDown } from 'lucide-react'
+import { clsx } from 'clsx'
+import { ChevronDown, LogOut } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { signOut } from '@/api/session'
 import { copy } from '@/copy/en'
 import { useSession } from '@/features/session/queries'
-import { Button } from '@/ui/button'
 import { ButtonLink } from '@/ui/button-link'
 import { Logo } from '@/ui/logo'
+import { Spinner } from '@/ui/spinner'
 import { type NavigationLink, navigation } from './navigation'
 import { TeamSwitcher } from './team-switcher'
 import { UpgradeBox } from './upgrade-box'
 import { useReturnPath } from './use-return-path'
 import { WalletBox } from './wallet-box'
+
+const row =
+  'flex min-h-9 w-full items-center gap-2.5 rounded-control px-2 py-1 text-left text-control text-mid transition-colors hover:bg-ink-2 hover:text-hi disabled:opacity-55 pointer-coarse:min-h-11'
+const active =
+  'data-[status=active]:bg-ink-2 data-[status=active]:font-medium data-[status=active]:text-hi data-[status=active]:[&>svg]:text-beacon'
+const icon = { size: 16, strokeWidth: 1.75, 'aria-hidden': true, className: 'shrink-0' } as const
 
 /** The content of the sidebar, beside the page or slid in over it. `children` stand beside the logo. */
 export function Sidebar({ children }: { children?: ReactNode }) {
@@ -61,12 +68,8 @@ function Group({ title, links }: { title: string; links: readonly NavigationLink
         <ul className="grid grid-cols-1 gap-px">
           {links.map(({ to, label, icon: Icon, soon }) => (
             <li key={to}>
-              <Link
-                to={to}
-                activeOptions={{ includeSearch: false }}
-                className="flex min-h-9 items-center gap-2.5 rounded-control px-2 py-1 text-control text-mid transition-colors hover:bg-ink-2 hover:text-hi data-[status=active]:bg-ink-2 data-[status=active]:font-medium data-[status=active]:text-hi data-[status=active]:[&>svg]:text-beacon pointer-coarse:min-h-11"
-              >
-                <Icon size={16} strokeWidth={1.75} aria-hidden="true" className="shrink-0" />
+              <Link to={to} activeOptions={{ includeSearch: false }} className={clsx(row, active)}>
+                <Icon {...icon} />
                 <span className="min-w-0">
                   {label}
                   {soon ? (
@@ -87,18 +90,18 @@ function Group({ title, links }: { title: string; links: readonly NavigationLink
 function SignOut() {
   const [busy, setBusy] = useState(false)
   return (
-    <Button
-      kind="ghost"
-      size="small"
-      busy={busy}
-      className="justify-self-start"
+    <button
+      type="button"
+      disabled={busy}
+      className={row}
       onClick={() => {
         setBusy(true)
         void signOut()
       }}
     >
+      {busy ? <Spinner className="size-4 shrink-0" /> : <LogOut {...icon} />}
       {copy.shell.signOut}
-    </Button>
+    </button>
   )
 }
 
