@@ -3,6 +3,7 @@ import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { onDeparture, sessionState, startSession, watchSession } from '@/api/session'
 import { ErrorBoundary } from '@/app/application-error'
+import { focusHeading } from '@/app/focus-heading'
 import { installGlobalErrors } from '@/app/global-errors'
 import { queryClient } from '@/app/query-client'
 import { makeRouter } from '@/app/router'
@@ -21,9 +22,7 @@ watchSession(() => {
 })
 
 router.subscribe('onRendered', ({ fromLocation, pathChanged }) => {
-  if (!fromLocation || !pathChanged) return
-  const target = document.querySelector('h1') ?? document.querySelector('main')
-  if (target instanceof HTMLElement) target.focus({ preventScroll: true })
+  if (fromLocation && pathChanged) focusHeading()
 })
 
 // The landing page is prerendered: it is replaced in one step, when everything it needs is here.

@@ -7,6 +7,7 @@ import { useWalletView } from '@/features/wallet/queries'
 import { IconButton } from '@/ui/button'
 import { Backdrop } from '@/ui/dialog'
 import { Logo } from '@/ui/logo'
+import { focusHeading } from '../focus-heading'
 import { Sidebar } from './sidebar'
 import { WalletAmount } from './wallet-amount'
 
@@ -68,8 +69,11 @@ function Drawer() {
             if (event.target instanceof Element && event.target.closest('[role=menu]')) event.preventDefault()
           }}
           onCloseAutoFocus={(event) => {
-            // The focus goes back to the menu button, except on the way to another page, whose heading takes it.
-            if (location.pathname !== openedOn.current) event.preventDefault()
+            // The focus goes back to the menu button, but from a new page to its heading: the drawer, while it
+            // was there, may have drawn it away from that.
+            if (location.pathname === openedOn.current) return
+            event.preventDefault()
+            focusHeading()
           }}
         >
           <Dialog.Title className="sr-only">{copy.shell.menu}</Dialog.Title>
