@@ -28,7 +28,7 @@ export function CheapestTicket() {
           {best ? copy.landing.offers(offers.length, providerNames(offers).length) : null}
         </span>
       </div>
-      <div className="min-h-[300px] p-5">
+      <div className="min-h-74 p-5">
         {best ? <Ticket offer={best} /> : unknown ? <p>{copy.landing.noPreview}</p> : <Waiting />}
       </div>
     </aside>
