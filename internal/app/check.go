@@ -54,6 +54,9 @@ func (c *Config) check() []error {
 			bad(name, "%q is not one of %s", one.value, strings.Join(one.of, ", "))
 		}
 	}
+	if _, err := readTestimonials(c.Testimonials); err != nil {
+		bad("TESTIMONIALS", "%v", err)
+	}
 	if _, _, err := c.sshPorts(); err != nil {
 		bad("SSH_PORTS", "%v", err)
 	}

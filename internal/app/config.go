@@ -33,6 +33,7 @@ type Config struct {
 	MailFrom      string `name:"MAIL_FROM" default:"Homeport <no-reply@localhost>" doc:"sender of mails"`
 	SupportEmail  string `name:"SUPPORT_EMAIL" default:"support@localhost" doc:"shown where users may need help"`
 	SalesEmail    string `name:"SALES_EMAIL" default:"sales@localhost" doc:"address of Talk to Sales"`
+	Testimonials  string `name:"TESTIMONIALS" doc:"JSON file of the landing page's three testimonials, each {quote, name, work}; empty: samples, marked as such"`
 	MasterKey     string `name:"MASTER_KEY" secret:"true" doc:"64 hex digits that seal secrets in the database; empty: drawn once into the state folder"`
 	SandboxMarket string `name:"SANDBOX_MARKET" default:"constant" doc:"prices of the sandbox clouds: constant or walk"`
 	SandboxNet    string `name:"SANDBOX_NETWORK" default:"none" doc:"network of sandbox pods: none"`

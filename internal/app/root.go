@@ -126,10 +126,21 @@ func (a *App) page() (http.Handler, error) {
 	if a.config.APIURL != "" {
 		base = a.config.APIURL
 	}
-	return newSite(web.Dist, apitype.Config{
+	site, err := newSite(web.Dist, apitype.Config{
 		APIBase: base, AuthURL: a.config.PublicURL + "/auth/v1", PodHost: a.config.PodHost,
 		SupportEmail: a.config.SupportEmail, SalesEmail: a.config.SalesEmail,
 	})
+	if err != nil {
+		return nil, err
+	}
+	voices, err := readTestimonials(a.config.Testimonials)
+	if err != nil {
+		return nil, err
+	}
+	if err := site.quote(voices); err != nil {
+		return nil, err
+	}
+	return site, nil
 }
 
 func (a *App) doors() http.Handler {

@@ -17,14 +17,19 @@ import (
 type site struct {
 	files  fs.FS
 	config []byte
+	// made are documents that differ from their files.
+	made map[string]document
 }
+
+// document is a page made at the start, plain and gzipped.
+type document struct{ plain, gzipped []byte }
 
 func newSite(files fs.FS, c apitype.Config) (*site, error) {
 	text, err := json.Marshal(c)
 	if err != nil {
 		return nil, err
 	}
-	return &site{files: files, config: text}, nil
+	return &site{files: files, config: text, made: map[string]document{}}, nil
 }
 
 // ServeHTTP answers GET and HEAD.
@@ -56,7 +61,12 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.serve(w, r, name)
 }
 
+// has reports whether browsers may ask for a file; those of the build itself
+// have a dot before their names.
 func (s *site) has(name string) bool {
+	if strings.HasPrefix(name, ".") {
+		return false
+	}
 	info, err := fs.Stat(s.files, name)
 	return err == nil && !info.IsDir()
 }
@@ -70,6 +80,15 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request, name string) {
 		h.Set("Content-Type", t)
 	}
 	h.Add("Vary", "Accept-Encoding")
+	if made, ok := s.made[name]; ok {
+		text := made.plain
+		if accepts(r, "gzip") {
+			h.Set("Content-Encoding", "gzip")
+			text = made.gzipped
+		}
+		_, _ = w.Write(text) //nolint:gosec // a page of ours, its texts escaped; an error means the client went away
+		return
+	}
 	for _, e := range encodings {
 		if !accepts(r, e.name) || !s.has(name+e.suffix) {
 			continue

@@ -1,5 +1,6 @@
-// Ends a build: writes landing.html (the prerendered landing page for / and /home), keeps index.html as the plain
-// shell of every other path, and puts precompressed forms beside every text file.
+// Ends a build: writes landing.html (the prerendered landing page for / and /home) and .vite/landing.html (the
+// same with places for the operator's testimonials), keeps index.html as the plain shell of every other path,
+// and puts precompressed forms beside every text file.
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
@@ -9,10 +10,14 @@ const read = (name) => readFileSync(join(dist, name), 'utf8')
 const manifest = JSON.parse(read('.vite/manifest.json'))
 
 const { renderLanding } = await import('../node_modules/.prerender/prerender.js')
-const markup = await renderLanding()
-if (!markup.includes('<h1')) throw new Error('the landing page was not rendered')
-if (/\sstyle="/.test(markup))
-  throw new Error('the landing page has a style attribute, which the content security policy forbids')
+const samples = await renderLanding('samples')
+const places = await renderLanding('places')
+for (const markup of [samples, places]) {
+  if (!markup.includes('<h1')) throw new Error('the landing page was not rendered')
+  if (/\sstyle="/.test(markup))
+    throw new Error('the landing page has a style attribute, which the content security policy forbids')
+}
+if (!places.includes('@@quote3@@')) throw new Error('the landing page has no places for testimonials')
 
 const fonts = readdirSync(join(dist, 'assets')).filter(
   (name) => name.startsWith('instrument-sans') && name.endsWith('.woff2'),
@@ -37,7 +42,15 @@ write('index.html', withHead(plain, [...fontLinks, config]))
 // The landing page is complete without its scripts: they must not take the line from its styles and font.
 const later = (html) =>
   html.replace(/<(script type="module"|link rel="modulepreload")/g, '<$1 fetchpriority="low"')
-write('landing.html', later(withHead(shell.replace('<!--app-->', markup), [...fontLinks, ...landingLinks])))
+const landing = (markup) =>
+  later(
+    withHead(
+      shell.replace('<!--app-->', () => markup),
+      [...fontLinks, ...landingLinks],
+    ),
+  )
+write('landing.html', landing(samples))
+write('.vite/landing.html', landing(places))
 writeFileSync(join(dist, '.keep'), '')
 
 for (const name of readdirSync(dist, { recursive: true })) {

@@ -1,3 +1,4 @@
+import { clsx } from 'clsx'
 import { copy } from '@/copy/en'
 import { useResources } from '@/features/offers/queries'
 import { useSession } from '@/features/session/queries'
@@ -8,6 +9,7 @@ import { Logo } from '@/ui/logo'
 import { usePageTitle } from '@/ui/page'
 import { Carousel } from './carousel'
 import { CheapestTicket } from './cheapest-ticket'
+import { configuredVoices } from './voices'
 
 /** What the product is, for everybody. Prerendered: its first rendering may use no style attribute. */
 export function LandingPage() {
@@ -92,16 +94,20 @@ function LoginLink({ kind, size }: { kind: 'ghost' | 'plain'; size: 'medium' | '
 
 /** The clouds one can rent from here, as the live catalogue names them. */
 function Providers() {
-  const { data } = useResources()
+  const { data, isError } = useResources()
   const names = providerNames(Object.values(data ?? {}).flat())
   return (
-    <section aria-labelledby="providers" className="border-line-1 border-y py-5">
+    <section
+      aria-labelledby="providers"
+      className="grid min-h-30 content-center border-line-1 border-y sm:min-h-20"
+    >
       <h2 id="providers" className="sr-only">
         {copy.landing.providers}
       </h2>
+      {isError ? <p className="text-low">{copy.landing.noProviders}</p> : null}
       <ul
         aria-label={copy.landing.providers}
-        className="grid min-h-11 grid-cols-2 gap-x-8 gap-y-2 text-low text-lead sm:flex sm:flex-wrap sm:justify-between"
+        className="grid grid-cols-2 gap-x-8 gap-y-2 font-medium text-lead text-mid capitalize sm:flex sm:flex-wrap sm:justify-between"
       >
         {names.map((name) => (
           <li key={name}>{name}</li>
@@ -112,6 +118,7 @@ function Providers() {
 }
 
 function Voices() {
+  const configured = configuredVoices()
   const widths = ['lg:col-span-5', 'lg:col-span-4', 'lg:col-span-3']
   return (
     <section aria-labelledby="voices" className="pt-20 pb-24">
@@ -119,11 +126,11 @@ function Voices() {
         <h2 id="voices" className="font-semibold text-title">
           {copy.landing.voices}
         </h2>
-        <p className="text-control text-low">{copy.landing.voicesNote}</p>
+        {configured ? null : <p className="text-control text-low">{copy.landing.voicesNote}</p>}
       </div>
       <div className="mt-6 grid grid-cols-1 gap-4 lg:grid-cols-12">
-        {copy.landing.testimonials.map(({ quote, name, work }, index) => (
-          <figure key={name} className={`card flex flex-col p-6 ${widths[index]}`}>
+        {(configured ?? copy.landing.testimonials).map(({ quote, name, work }, index) => (
+          <figure key={name} className={clsx('card flex flex-col p-6', widths[index])}>
             <blockquote className="text-pretty text-card text-hi">{quote}</blockquote>
             <figcaption className="mt-auto pt-5 text-control">
               <span className="font-medium text-hi">{name}</span>
