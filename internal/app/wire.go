@@ -195,7 +195,7 @@ func (a *App) wirePeople() error {
 			},
 			OnDelete: a.endTeamTx,
 			OnLeave: func(ctx context.Context, tx pgx.Tx, teamID, userID uuid.UUID, now time.Time) error {
-				return a.keys.LeaveTx(ctx, tx, teamID, userID, now)
+				return a.pods.LeaveTx(ctx, tx, teamID, userID, now)
 			},
 		},
 	})
@@ -268,7 +268,7 @@ func (a *App) wirePods(ctx context.Context) error {
 	}
 	a.pods = pod.New(pod.Deps{
 		Pool: a.pool, Clock: a.clock, Jobs: a.queue, Box: a.box, Logger: a.logger, Wallet: a.wallet, Volumes: a.volumes,
-		Offers: a.offers, Keys: a.keys, Adapters: clouds, DNS: a.names(ctx), Host: a.config.PodHost,
+		Offers: a.offers, Keys: a.keys, Teams: a.teams, Mail: a.sender, Adapters: clouds, DNS: a.names(ctx), Host: a.config.PodHost,
 		AgentURL: a.config.PublicURL, Limits: pod.Limits{MinRunway: runway, PortFirst: first, PortLast: last}, Listen: a.hub.Subscribe, Notify: pg.NotifyTx,
 	})
 	a.agents = agentedge.New(a.pods, a.objects, a.logger)
@@ -325,6 +325,7 @@ func (a *App) handleJobs() {
 	queue.Handle(a.queue, func(ctx context.Context, j auth.SendLinkJob) error { return a.auth.SendLink(ctx, j) })
 	queue.Handle(a.queue, func(ctx context.Context, j team.SendInvitationJob) error { return a.teams.SendInvitation(ctx, j) })
 	queue.Handle(a.queue, func(ctx context.Context, j pod.ReconcileJob) error { return a.pods.Reconcile(ctx, j.PodID) })
+	queue.Handle(a.queue, func(ctx context.Context, j pod.KeylessJob) error { return a.pods.SendKeyless(ctx, j) })
 	queue.Handle(a.queue, func(ctx context.Context, j pod.TerminateJob) error { return a.pods.Terminate(ctx, j.InstanceID) })
 	queue.Handle(a.queue, func(ctx context.Context, j payment.SubscriptionJob) error { return a.payments.ReadSubscription(ctx, j) })
 	queue.Handle(a.queue, func(ctx context.Context, j testpay.DeliverJob) error { return a.testpay.Deliver(ctx, j) })

@@ -20,11 +20,13 @@ import (
 	"homeport.dev/homeport/internal/dns"
 	"homeport.dev/homeport/internal/fault"
 	"homeport.dev/homeport/internal/job"
+	"homeport.dev/homeport/internal/mail"
 	"homeport.dev/homeport/internal/money"
 	"homeport.dev/homeport/internal/offer"
 	"homeport.dev/homeport/internal/provider"
 	"homeport.dev/homeport/internal/seal"
 	"homeport.dev/homeport/internal/sshkey"
+	"homeport.dev/homeport/internal/team"
 	"homeport.dev/homeport/internal/volume"
 	"homeport.dev/homeport/internal/wallet"
 )
@@ -216,10 +218,12 @@ type Deps struct {
 	Volumes  *volume.Service
 	Offers   *offer.Service
 	Keys     *sshkey.Service
+	Teams    *team.Service
+	Mail     mail.Sender
 	Adapters map[string]provider.Adapter
 	DNS      dns.Names
 	Host     string // HOMEPORT_POD_HOST
-	AgentURL string // where agents outside sandboxes dial
+	AgentURL string // where agents outside sandboxes dial, and letters lead: the public address
 	Limits   Limits
 	// Listen follows a notification channel of the database; its payloads may
 	// be lost. Nil: this node alone is woken at once, others within a poll.

@@ -44,8 +44,9 @@ const sqlListKeysOfUser = `
 select id from ssh_key
 where team_id = $1 and created_by = $2 and deleted_at is null order by id for update`
 
-// LeaveTx removes the keys of a person who left the team, or was removed.
-func (s *Service) LeaveTx(ctx context.Context, tx pgx.Tx, teamID, userID uuid.UUID, now time.Time) error {
+// LeaveTx removes the keys of a person who left the team, or was removed, and
+// returns which those were.
+func (s *Service) LeaveTx(ctx context.Context, tx pgx.Tx, teamID, userID uuid.UUID, now time.Time) ([]uuid.UUID, error) {
 	return s.deleteAllTx(ctx, tx, teamID, userID, now, sqlListKeysOfUser, teamID, userID)
 }
 
@@ -54,24 +55,25 @@ select id from ssh_key where team_id = $1 and deleted_at is null order by id for
 
 // EndTeamTx removes every key of a team that is being deleted by a person.
 func (s *Service) EndTeamTx(ctx context.Context, tx pgx.Tx, teamID, by uuid.UUID, now time.Time) error {
-	return s.deleteAllTx(ctx, tx, teamID, by, now, sqlListKeysOfTeam, teamID)
+	_, err := s.deleteAllTx(ctx, tx, teamID, by, now, sqlListKeysOfTeam, teamID)
+	return err
 }
 
-func (s *Service) deleteAllTx(ctx context.Context, tx pgx.Tx, teamID, by uuid.UUID, now time.Time, list string, args ...any) error {
+func (s *Service) deleteAllTx(ctx context.Context, tx pgx.Tx, teamID, by uuid.UUID, now time.Time, list string, args ...any) ([]uuid.UUID, error) {
 	rows, err := tx.Query(ctx, list, args...)
 	if err != nil {
-		return fmt.Errorf("list the SSH keys of team %s: %w", teamID, err)
+		return nil, fmt.Errorf("list the SSH keys of team %s: %w", teamID, err)
 	}
 	keys, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
 	if err != nil {
-		return fmt.Errorf("list the SSH keys of team %s: %w", teamID, err)
+		return nil, fmt.Errorf("list the SSH keys of team %s: %w", teamID, err)
 	}
 	for _, key := range keys {
 		if err := s.deleteTx(ctx, tx, teamID, by, key, now); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return keys, nil
 }
 
 func (s *Service) deleteTx(ctx context.Context, tx pgx.Tx, teamID, by, keyID uuid.UUID, now time.Time) error {

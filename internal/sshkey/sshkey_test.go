@@ -179,7 +179,11 @@ func TestLeavingTakesOnesKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = pg.InTx(t.Context(), f.Pool, func(tx pgx.Tx) error {
-		return f.LeaveTx(t.Context(), tx, admin.TeamID(), member.UserID(), teamtest.Start)
+		gone, err := f.LeaveTx(t.Context(), tx, admin.TeamID(), member.UserID(), teamtest.Start)
+		if len(gone) != 1 {
+			t.Errorf("told of %d keys that are gone", len(gone))
+		}
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)

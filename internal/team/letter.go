@@ -95,9 +95,7 @@ func (s *Service) findUnsent(ctx context.Context, invitationID uuid.UUID, now ti
 		if err != nil {
 			return fmt.Errorf("find invitation %s: %w", invitationID, err)
 		}
-		by := []Membership{{UserID: inv.InvitedBy}}
-		err = s.addEmails(ctx, tx, by)
-		inv.inviter = by[0].Email
+		inv.inviter, err = s.EmailTx(ctx, tx, inv.InvitedBy)
 		return err
 	})
 	return inv, err

@@ -105,11 +105,11 @@ func (s *Service) PersonalTx(ctx context.Context, tx pgx.Tx, userID uuid.UUID, n
 	if err != nil || found != uuid.Nil {
 		return found, err
 	}
-	owner := []Membership{{UserID: userID}}
-	if err := s.addEmails(ctx, tx, owner); err != nil {
+	email, err := s.EmailTx(ctx, tx, userID)
+	if err != nil {
 		return uuid.Nil, err
 	}
-	if err := s.createPersonalTx(ctx, tx, Person{ID: userID, Email: owner[0].Email}, now); err != nil {
+	if err := s.createPersonalTx(ctx, tx, Person{ID: userID, Email: email}, now); err != nil {
 		return uuid.Nil, err
 	}
 	if found, err = findPersonal(ctx, tx, userID); err == nil && found == uuid.Nil {
