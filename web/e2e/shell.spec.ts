@@ -109,6 +109,7 @@ test('44 the menu button opens the sidebar, which keeps the focus until it close
   await visit('/pods', { as: await seeds.hobby1(), width: 'M' })
   for (const size of narrow) {
     await page.setViewportSize(size)
+    await page.goto('/pods')
     await menuButton(page).click()
     await expect(drawer(page)).toBeVisible()
     await expect(sidebar(page)).toBeVisible()
