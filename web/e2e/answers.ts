@@ -6,7 +6,12 @@ import type { UpcomingPaths } from '../src/api/upcoming'
 
 type Paths = Omit<Served, keyof UpcomingPaths> & UpcomingPaths
 type Json<A> = A extends { content: { 'application/json': infer T } } ? T : never
-type Body<O> = O extends { responses: infer R } ? Json<R[keyof R & (200 | 201)]> : never
+/** What an operation answers; a deletion answers nothing. */
+type Body<O> = O extends { responses: infer R }
+  ? [keyof R & (200 | 201)] extends [never]
+    ? undefined
+    : Json<R[keyof R & (200 | 201)]>
+  : never
 type Method = 'get' | 'post' | 'patch' | 'delete'
 type With<M extends Method> = {
   [P in keyof Paths]: Paths[P] extends Record<M, object> ? P : never

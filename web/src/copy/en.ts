@@ -212,7 +212,7 @@ export const copy = {
     ended: (ago: string) => `Ended ${ago}`,
     reasons: {
       user: 'Deleted on request',
-      balance: 'The wallet ran empty',
+      balance: 'Out of funds',
       spend_limit: 'Spend limit reached',
       setup_failed: 'Set-up failed',
       machine_lost: 'Machine lost',

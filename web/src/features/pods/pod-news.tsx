@@ -34,10 +34,7 @@ function Transfer({ pod }: { pod: Pod }) {
         className="mt-1.5 h-1.5 overflow-hidden rounded-full bg-ink-3"
       >
         <div
-          className={clsx(
-            'h-full rounded-full transition-[width] duration-400',
-            isComing(pod) ? 'bg-rig' : 'bg-warn',
-          )}
+          className={clsx('h-full rounded-full', isComing(pod) ? 'bg-rig' : 'bg-warn')}
           style={{ width: `${transfer.percent}%` }}
         />
       </div>
@@ -61,7 +58,9 @@ function Explanation({ pod }: { pod: Pod }) {
         />
       ) : null}
       <div className="wrap-anywhere min-w-0">
-        {end ? <p className="font-medium text-hi">{copy.pods.reasons[end.reason]}</p> : null}
+        {end ? (
+          <p className={clsx(end.next && 'font-medium text-hi')}>{copy.pods.reasons[end.reason]}</p>
+        ) : null}
         {detail ? <p>{detail}</p> : null}
         {detail && pod.status === 'ready' ? <p>{copy.pods.unsynced}</p> : null}
         {end?.next ? (
