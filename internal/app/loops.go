@@ -111,6 +111,7 @@ func (a *App) background() []loop {
 		{"payments", time.Minute, a.payments.ReadOpen},
 		{"late money", 10 * time.Second, a.returnLateMoney},
 		{"unpaid teams", time.Minute, a.payments.ExpireTeams},
+		{"test renewals", 10 * time.Second, a.testpay.RenewDue},
 		{"test payments", time.Second, a.testpay.DeliverDue},
 		{"snapshots", 10 * time.Second, a.volumes.PublishDue},
 		{"staged snapshots", time.Hour, a.volumes.SweepStaging},

@@ -14,12 +14,16 @@ import (
 )
 
 // endTeamTx ends what a deleted team owned (server rule 26), in the order of
-// the locks: its keys, its volumes, its wallet. It has no pods any more.
+// the locks: its keys, its volumes, its subscription, its wallet. It has no pods
+// any more.
 func (a *App) endTeamTx(ctx context.Context, tx pgx.Tx, end team.Ending) error {
 	if err := a.keys.EndTeamTx(ctx, tx, end.TeamID, end.By, end.At); err != nil {
 		return err
 	}
 	if err := a.volumes.EndTeamTx(ctx, tx, end.TeamID, end.Personal, end.By, end.At); err != nil {
+		return err
+	}
+	if err := a.payments.EndTeamTx(ctx, tx, end.TeamID); err != nil {
 		return err
 	}
 	return a.closeWalletTx(ctx, tx, end)

@@ -25,5 +25,17 @@ func (a *App) advanceClock(ctx context.Context, by time.Duration) (time.Duration
 	if err := a.meter.RunDue(ctx, a.clock.Now()); err != nil {
 		return offset, err
 	}
-	return offset, a.payments.ExpireTeams(ctx)
+	return offset, a.followSubscriptions(ctx)
+}
+
+// followSubscriptions bills the months that are over, and lets payments see
+// what became of them without waiting for the events.
+func (a *App) followSubscriptions(ctx context.Context) error {
+	if err := a.testpay.RenewDue(ctx); err != nil {
+		return err
+	}
+	if err := a.payments.ReadOpen(ctx); err != nil {
+		return err
+	}
+	return a.payments.ExpireTeams(ctx)
 }

@@ -127,6 +127,8 @@ type Processor interface {
 	ReadSession(ctx context.Context, sessionID string) (Session, error)
 	// ReadSubscription asks how a subscription stands.
 	ReadSubscription(ctx context.Context, subscriptionID string) (Subscription, error)
+	// CancelSubscription ends a subscription at once; one that has ended stays so.
+	CancelSubscription(ctx context.Context, subscriptionID string) error
 	// Verify checks an event's signature, age and mode at a wall time, and
 	// reads it. The faults are ErrSignature and ErrMode.
 	Verify(body []byte, signature string, wall time.Time) (Event, error)

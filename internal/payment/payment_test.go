@@ -42,6 +42,7 @@ type bank struct {
 	subs     map[string]payment.Subscription
 	reads    int // of subscriptions
 	seen     func(payment.TeamOrder)
+	slow     func() // between a reading and its answer
 	down     bool
 }
 
@@ -86,13 +87,29 @@ func (b *bank) CreateSubscription(_ context.Context, o payment.TeamOrder) (payme
 
 func (b *bank) ReadSubscription(_ context.Context, subscriptionID string) (payment.Subscription, error) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.reads++
 	s, ok := b.subs[subscriptionID]
-	if b.down || !ok {
+	down := b.down
+	b.mu.Unlock()
+	if b.slow != nil {
+		b.slow()
+	}
+	if down || !ok {
 		return payment.Subscription{}, errors.New("no answer from the bank")
 	}
 	return s, nil
+}
+
+func (b *bank) CancelSubscription(_ context.Context, subscriptionID string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, ok := b.subs[subscriptionID]
+	if b.down || !ok {
+		return errors.New("no answer from the bank")
+	}
+	s.Status = "canceled"
+	b.subs[subscriptionID] = s
+	return nil
 }
 
 func (b *bank) ReadSession(_ context.Context, sessionID string) (payment.Session, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"homeport.dev/homeport/internal/job"
@@ -43,7 +44,7 @@ const sqlTakeSubscription = `
 update subscription set asked = asked + (asked = answered)::int, read_at = @wall::timestamptz + least(@longest::interval,
   @first::interval * power(2, least(reads, 10))), reads = reads + 1
 where id = @id and processor = @processor and (asked > answered or read_at <= @wall)
-returning asked`
+returning asked, end_wanted`
 
 const sqlStoreSubscription = `
 update subscription set status = @status, seats = @seats, customer_id = @customer, anchor_at = @anchor,
@@ -52,22 +53,29 @@ update subscription set status = @status, seats = @seats, customer_id = @custome
   read_at = case when asked > @asked then read_at when @status in ('canceled', 'incomplete_expired') then null else @next end
 where id = @id and answered < @asked`
 
-// ReadSubscription reads how a subscription stands and stores it. Of several
-// readings at once, the one that was asked for last is kept.
+// ReadSubscription reads how a subscription stands and stores it; where its end
+// is wanted, it is cancelled first. Of several readings at once, the one that
+// was asked for last is kept.
 func (s *Service) ReadSubscription(ctx context.Context, j SubscriptionJob) error {
 	if s.Processor == nil {
 		return nil
 	}
 	var asked int64
+	var end bool
 	wall := s.Clock.Wall()
 	err := s.Pool.QueryRow(ctx, sqlTakeSubscription, pgx.NamedArgs{
 		"id": j.ID, "processor": s.Processor.Source(), "wall": wall, "first": firstRead, "longest": readLimit,
-	}).Scan(&asked)
+	}).Scan(&asked, &end)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("take subscription %s: %w", j.ID, err)
+	}
+	if end {
+		if err := s.Processor.CancelSubscription(ctx, j.ID); err != nil {
+			return fmt.Errorf("cancel subscription %s: %w", j.ID, err)
+		}
 	}
 	sub, err := s.Processor.ReadSubscription(ctx, j.ID)
 	if err != nil {
@@ -86,3 +94,44 @@ func (s *Service) ReadSubscription(ctx context.Context, j SubscriptionJob) error
 
 const sqlListSubscriptionsToRead = `
 select id from subscription where read_at <= $1 and processor = $3 order by read_at, id limit $2`
+
+const sqlRollSubscriptions = `
+update subscription set asked = asked + 1, read_at = @wall, reads = 0, rolled_at = period_end_at
+where processor = @processor and status not in ('canceled', 'incomplete_expired')
+  and period_end_at <= @now and (rolled_at is null or rolled_at < period_end_at)`
+
+// roll has every subscription read whose period is over by business time, once
+// for each period: the next one, or what became of it, is to be seen.
+func (s *Service) roll(ctx context.Context) error {
+	_, err := s.Pool.Exec(ctx, sqlRollSubscriptions, pgx.NamedArgs{
+		"processor": s.Processor.Source(), "now": s.Clock.Now(), "wall": s.Clock.Wall(),
+	})
+	if err != nil {
+		return fmt.Errorf("look for ended periods: %w", err)
+	}
+	return nil
+}
+
+const sqlEndSubscriptions = `
+update subscription set end_wanted = true, asked = asked + 1, read_at = $2, reads = 0
+where team_id = $1 and status not in ('canceled', 'incomplete_expired')
+returning id`
+
+// EndTeamTx has the subscription of a team cancelled that is being deleted. The
+// processor is called after the transaction, until it has done so.
+func (s *Service) EndTeamTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID) error {
+	rows, err := tx.Query(ctx, sqlEndSubscriptions, teamID, s.Clock.Wall())
+	if err != nil {
+		return fmt.Errorf("end the subscription of team %s: %w", teamID, err)
+	}
+	ended, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return fmt.Errorf("end the subscription of team %s: %w", teamID, err)
+	}
+	for _, subscriptionID := range ended {
+		if err := s.Jobs.AddTx(ctx, tx, SubscriptionJob{ID: subscriptionID}, job.Options{MaxAttempts: 1}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -32,6 +32,7 @@ func (s *Service) ReadOpen(ctx context.Context) error {
 		return nil
 	}
 	return errors.Join(
+		s.roll(ctx),
 		readDue(ctx, s, sqlListToRead, s.readOne),
 		readDue(ctx, s, sqlListTeamOrdersToRead, s.readTeamOrder),
 		readDue(ctx, s, sqlListSubscriptionsToRead, func(ctx context.Context, subscriptionID string) error {
@@ -40,23 +41,28 @@ func (s *Service) ReadOpen(ctx context.Context) error {
 	)
 }
 
-// readDue reads each that a statement lists.
+// readDue reads each that a statement lists. Reading one moves its next read
+// on, so that the list ends; after a failure the rest waits for the next sweep.
 func readDue[ID any](ctx context.Context, s *Service, list string, read func(context.Context, ID) error) error {
-	rows, err := s.Pool.Query(ctx, list, s.Clock.Wall(), readBatch, s.Processor.Source())
-	if err != nil {
-		return fmt.Errorf("list open checkouts: %w", err)
-	}
-	due, err := pgx.CollectRows(rows, pgx.RowTo[ID])
-	if err != nil {
-		return fmt.Errorf("list open checkouts: %w", err)
-	}
-	var failed []error
-	for _, one := range due {
-		if err := read(ctx, one); err != nil {
-			failed = append(failed, fmt.Errorf("read the checkout of order %v: %w", one, err))
+	for {
+		rows, err := s.Pool.Query(ctx, list, s.Clock.Wall(), readBatch, s.Processor.Source())
+		if err != nil {
+			return fmt.Errorf("list what to read of the processor: %w", err)
+		}
+		due, err := pgx.CollectRows(rows, pgx.RowTo[ID])
+		if err != nil {
+			return fmt.Errorf("list what to read of the processor: %w", err)
+		}
+		var failed []error
+		for _, one := range due {
+			if err := read(ctx, one); err != nil {
+				failed = append(failed, fmt.Errorf("follow up %v: %w", one, err))
+			}
+		}
+		if len(due) < readBatch || len(failed) > 0 {
+			return errors.Join(failed...)
 		}
 	}
-	return errors.Join(failed...)
 }
 
 const sqlReadAgain = `update topup set read_at = $2, reads = reads + 1 where id = $1 and status = 'open'`

@@ -21,8 +21,9 @@ type Outcome string
 // The outcomes.
 const (
 	Pay     Outcome = "pay"
-	Decline Outcome = "decline" // the card is refused; the checkout stays open
-	Cancel  Outcome = "cancel"  // back to where the payer came from
+	Decline Outcome = "decline"  // the card is refused; the checkout stays open
+	Cancel  Outcome = "cancel"   // back to where the payer came from
+	PayOnce Outcome = "pay_once" // of a subscription: the first month is paid, every renewal declined
 )
 
 // Find returns a checkout for its page. The fault is ErrNotFound.
@@ -44,7 +45,7 @@ values (@id, @session, @kind, @subject, @payload, @wall, @wall)`
 // whatever is posted again changes nothing. The faults are ErrNotFound,
 // ErrExpired and ErrOutcome.
 func (p *Processor) Act(ctx context.Context, sessionID string, outcome Outcome) (string, error) {
-	if outcome != Pay && outcome != Decline && outcome != Cancel {
+	if outcome != Pay && outcome != Decline && outcome != Cancel && outcome != PayOnce {
 		return "", ErrOutcome
 	}
 	next, paid := "", false
@@ -54,6 +55,8 @@ func (p *Processor) Act(ctx context.Context, sessionID string, outcome Outcome) 
 			return err
 		}
 		switch {
+		case outcome == PayOnce && s.Mode != payment.SubscriptionMode:
+			return ErrOutcome
 		case s.Status == "complete":
 			next = s.SuccessURL
 		case outcome == Cancel:
@@ -65,7 +68,7 @@ func (p *Processor) Act(ctx context.Context, sessionID string, outcome Outcome) 
 			_, err = tx.Exec(ctx, sqlDeclineSession, s.ID)
 		default:
 			next, paid = s.SuccessURL, true
-			err = p.pay(ctx, tx, s)
+			err = p.pay(ctx, tx, s, outcome)
 		}
 		return err
 	})
@@ -95,10 +98,14 @@ func lock(ctx context.Context, tx pgx.Tx, sessionID string) (*Session, error) {
 }
 
 // pay marks a session paid and queues what Stripe would tell of it.
-func (p *Processor) pay(ctx context.Context, tx pgx.Tx, s *Session) error {
+func (p *Processor) pay(ctx context.Context, tx pgx.Tx, s *Session, outcome Outcome) error {
 	s.Status = "complete"
 	if s.Mode == payment.SubscriptionMode {
-		return p.subscribe(ctx, tx, s)
+		card := goodCard
+		if outcome == PayOnce {
+			card = declinedCard
+		}
+		return p.subscribe(ctx, tx, s, card)
 	}
 	if _, err := tx.Exec(ctx, sqlCompleteSession, s.ID); err != nil {
 		return fmt.Errorf("pay test checkout %s: %w", s.ID, err)

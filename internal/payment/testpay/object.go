@@ -71,6 +71,7 @@ type subscriptionObject struct {
 	Object             string            `json:"object"`
 	BillingCycleAnchor int64             `json:"billing_cycle_anchor"`
 	CancelAtPeriodEnd  bool              `json:"cancel_at_period_end"`
+	CanceledAt         *int64            `json:"canceled_at"`
 	CollectionMethod   string            `json:"collection_method"`
 	Created            int64             `json:"created"`
 	Currency           string            `json:"currency"`
@@ -100,12 +101,17 @@ func (s *subscription) stripe() subscriptionObject {
 		},
 		Quantity: s.Quantity, Subscription: s.ID,
 	}
-	return subscriptionObject{
+	o := subscriptionObject{
 		ID: s.ID, Object: "subscription", BillingCycleAnchor: s.AnchorAt.Unix(), CollectionMethod: "charge_automatically",
 		Created: s.AnchorAt.Unix(), Currency: "usd", Customer: s.CustomerID, LatestInvoice: s.LatestInvoiceID,
 		Items:    listObject{Object: "list", Data: []any{item}, URL: "/v1/subscription_items?subscription=" + s.ID},
 		Metadata: s.metadata(), StartDate: s.AnchorAt.Unix(), Status: s.Status,
 	}
+	if s.CanceledAt != nil {
+		at := s.CanceledAt.Unix()
+		o.CanceledAt = &at
+	}
+	return o
 }
 
 // read is the object as a client of Stripe holds it.

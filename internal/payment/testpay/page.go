@@ -38,7 +38,8 @@ type pageData struct {
 }
 
 // Page writes a checkout's page: dark, without script, with a form that posts
-// outcome=pay, decline or cancel to the same address. declined says that the
+// outcome=pay, decline or cancel, and for a subscription also pay_once, to the
+// same address. declined says that the
 // payer comes back from a declined card.
 func (p *Processor) Page(w http.ResponseWriter, s *Session, declined bool) error {
 	data := pageData{

@@ -19,8 +19,8 @@ update testpay_session set status = 'complete', customer_id = $2, subscription_i
 
 const sqlInsertSubscription = `
 insert into testpay_subscription (id, session_id, order_id, team_id, customer_id, item_id, quantity, seat_usd_micro,
-  status, anchor_at, period, period_start_at, period_end_at, latest_invoice_id)
-values (@id, @session, @order, @team, @customer, @item, @quantity, @seat, @status, @anchor, @period, @start, @end, @invoice)`
+  status, anchor_at, period, period_start_at, period_end_at, latest_invoice_id, card)
+values (@id, @session, @order, @team, @customer, @item, @quantity, @seat, @status, @anchor, @period, @start, @end, @invoice, @card)`
 
 const sqlInsertInvoice = `
 insert into testpay_invoice (id, subscription_id, period, payment_id, amount_usd_micro, status, attempts,
@@ -30,21 +30,30 @@ values (@id, @subscription, @period, @payment, @amount, @status, 1, @start, @end
 // A subscription is a team's monthly payment at this processor. Its times are
 // business time.
 type subscription struct {
-	ID              string    `db:"id"` // sub_test_…
-	SessionID       string    `db:"session_id"`
-	OrderID         uuid.UUID `db:"order_id"`
-	TeamID          uuid.UUID `db:"team_id"`
-	CustomerID      string    `db:"customer_id"` // cus_test_…
-	ItemID          string    `db:"item_id"`     // si_test_…
-	Quantity        int       `db:"quantity"`
-	SeatPrice       money.USD `db:"seat_usd_micro"`
-	Status          string    `db:"status"`
-	AnchorAt        time.Time `db:"anchor_at"`
-	Period          int       `db:"period"` // months since the anchor
-	PeriodStartAt   time.Time `db:"period_start_at"`
-	PeriodEndAt     time.Time `db:"period_end_at"`
-	LatestInvoiceID string    `db:"latest_invoice_id"`
+	ID              string     `db:"id"` // sub_test_…
+	SessionID       string     `db:"session_id"`
+	OrderID         uuid.UUID  `db:"order_id"`
+	TeamID          uuid.UUID  `db:"team_id"`
+	CustomerID      string     `db:"customer_id"` // cus_test_…
+	ItemID          string     `db:"item_id"`     // si_test_…
+	Quantity        int        `db:"quantity"`
+	SeatPrice       money.USD  `db:"seat_usd_micro"`
+	Status          string     `db:"status"`
+	AnchorAt        time.Time  `db:"anchor_at"`
+	Period          int        `db:"period"` // months since the anchor
+	PeriodStartAt   time.Time  `db:"period_start_at"`
+	PeriodEndAt     time.Time  `db:"period_end_at"`
+	LatestInvoiceID string     `db:"latest_invoice_id"`
+	Card            string     `db:"card"`
+	CanceledAt      *time.Time `db:"canceled_at"`
 }
+
+// The cards of a subscription: one that pays each month, and one that pays the
+// first alone.
+const (
+	goodCard     = "good"
+	declinedCard = "declined"
+)
 
 // An invoice is one month of a subscription.
 type invoice struct {
@@ -61,13 +70,13 @@ type invoice struct {
 
 // subscribe marks a subscription's session paid: its customer, subscription and
 // first invoice come into being, and Stripe's events tell of all of them.
-func (p *Processor) subscribe(ctx context.Context, tx pgx.Tx, s *Session) error {
+func (p *Processor) subscribe(ctx context.Context, tx pgx.Tx, s *Session, card string) error {
 	now := p.Clock.Now().Truncate(time.Second) // Stripe counts in seconds
 	s.CustomerID, s.SubscriptionID, s.InvoiceID = "cus_test_"+draw(), "sub_test_"+draw(), "in_test_"+draw()
 	sub := &subscription{
 		ID: s.SubscriptionID, SessionID: s.ID, OrderID: s.OrderID, TeamID: s.TeamID, CustomerID: s.CustomerID,
 		ItemID: "si_test_" + draw(), Quantity: s.Quantity, SeatPrice: s.Amount / money.USD(s.Quantity), Status: "active",
-		AnchorAt: now, PeriodStartAt: now, PeriodEndAt: monthsAfter(now, 1), LatestInvoiceID: s.InvoiceID,
+		AnchorAt: now, PeriodStartAt: now, PeriodEndAt: monthsAfter(now, 1), LatestInvoiceID: s.InvoiceID, Card: card,
 	}
 	if _, err := tx.Exec(ctx, sqlCompleteSubscription, s.ID, s.CustomerID, s.SubscriptionID, s.InvoiceID); err != nil {
 		return fmt.Errorf("pay test checkout %s: %w", s.ID, err)
@@ -76,6 +85,7 @@ func (p *Processor) subscribe(ctx context.Context, tx pgx.Tx, s *Session) error 
 		"id": sub.ID, "session": sub.SessionID, "order": sub.OrderID, "team": sub.TeamID, "customer": sub.CustomerID,
 		"item": sub.ItemID, "quantity": sub.Quantity, "seat": sub.SeatPrice, "status": sub.Status, "anchor": sub.AnchorAt,
 		"period": sub.Period, "start": sub.PeriodStartAt, "end": sub.PeriodEndAt, "invoice": sub.LatestInvoiceID,
+		"card": sub.Card,
 	})
 	if err != nil {
 		return fmt.Errorf("begin the subscription of test checkout %s: %w", s.ID, err)
@@ -125,7 +135,7 @@ func monthsAfter(anchor time.Time, months int) time.Time {
 
 const subscriptionColumns = `
 select id, session_id, order_id, team_id, customer_id, item_id, quantity, seat_usd_micro, status, anchor_at, period,
-  period_start_at, period_end_at, latest_invoice_id
+  period_start_at, period_end_at, latest_invoice_id, card, canceled_at
 from testpay_subscription`
 
 const sqlFindSubscription = subscriptionColumns + ` where id = $1`

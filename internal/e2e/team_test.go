@@ -1,0 +1,130 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"homeport.dev/homeport/internal/apitype"
+)
+
+// TestATeamIsPaidForAndRenewed founds a team of 3 by the test checkout of the
+// real binary: it is there once it is paid, with an empty wallet of its own,
+// and its months are billed as business time goes.
+func TestATeamIsPaidForAndRenewed(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.start()
+	u := s.signIn()
+	checkout := steady(t, func() (apitype.Checkout, error) {
+		return u.CheckoutTeam(t.Context(), apitype.TeamCheckout{Name: "Docks", Description: "North quay", MemberCount: "3"})
+	})
+	if teams := u.teams(); len(teams) != 1 || !teams[0].IsPersonal {
+		t.Errorf("before the payment: %+v", teams)
+	}
+	if _, page := fetch(t, http.MethodGet, checkout.CheckoutURL, nil, ""); !strings.Contains(string(page), "$300.00") {
+		t.Errorf("the page does not name the price: %s", page)
+	}
+	back := s.choose(checkout, "pay")
+	teamID := back.Query().Get("team_id")
+	if back.Path != "/billing" || back.Query().Get("subscribe") != "success" {
+		t.Errorf("the payer goes on to %s", back)
+	}
+	var docks apitype.Team
+	untilFor(t, 10*time.Second, "the team", func() bool {
+		teams := u.teams()
+		i := slices.IndexFunc(teams, func(x apitype.Team) bool { return x.ID == teamID })
+		if i >= 0 {
+			docks = teams[i]
+		}
+		return i >= 0
+	})
+	if docks.Name != "Docks" || docks.Description != "North quay" || docks.Plan != "pro" || docks.Role != "admin" || docks.IsPersonal ||
+		docks.MaxMembers == nil || *docks.MaxMembers != 3 {
+		t.Errorf("the team is %+v", docks)
+	}
+	in := *u.Client
+	in.TeamID = teamID
+	if b, err := in.Balance(t.Context()); err != nil || b.Balance != "0.00" && b.Balance != "0" {
+		t.Errorf("the new wallet has %s (%v)", b.Balance, err)
+	}
+	s.choose(checkout, "pay") // the form is posted again
+	advance(t, s, 40*24*time.Hour)
+	if n := s.invoices(teamID); n != 2 {
+		t.Errorf("%d months are billed after 40 days, want 2", n)
+	}
+	if teams := u.teams(); len(teams) != 2 {
+		t.Errorf("at the end: %+v", teams)
+	}
+}
+
+// TestAnUnpaidTeamLeavesNothing lets the day of a checkout pass.
+func TestAnUnpaidTeamLeavesNothing(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.start()
+	u := s.signIn()
+	checkout := steady(t, func() (apitype.Checkout, error) {
+		return u.CheckoutTeam(t.Context(), apitype.TeamCheckout{Name: "Docks", MemberCount: "1"})
+	})
+	if back := s.choose(checkout, "cancel"); back.Path != "/create-team" {
+		t.Errorf("a payer who cancels goes to %s", back)
+	}
+	advance(t, s, 24*time.Hour)
+	if _, page := fetch(t, http.MethodGet, checkout.CheckoutURL, nil, ""); !strings.Contains(string(page), "This checkout has expired.") {
+		t.Error("the checkout can still be paid")
+	}
+	if teams := u.teams(); len(teams) != 1 {
+		t.Errorf("the payer has %+v", teams)
+	}
+	if n := s.count(`select count(*) from team where state = 'inactive'`); n != 0 {
+		t.Errorf("%d reserved teams are left", n)
+	}
+}
+
+func (u *user) teams() []apitype.Team {
+	u.t.Helper()
+	return steady(u.t, func() (apitype.UserInfo, error) { return u.UserInfo(u.t.Context()) }).Teams
+}
+
+// choose ends a test checkout and returns where the payer goes next.
+func (s *server) choose(checkout apitype.Checkout, outcome string) *url.URL {
+	s.t.Helper()
+	return steady(s.t, func() (*url.URL, error) {
+		resp, err := noRedirect.PostForm(checkout.CheckoutURL, url.Values{"outcome": {outcome}})
+		if err != nil {
+			return nil, err
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusSeeOther {
+			return nil, fmt.Errorf("the checkout answered %d", resp.StatusCode)
+		}
+		return resp.Location()
+	})
+}
+
+// invoices counts the paid months of a team at the test checkout.
+func (s *server) invoices(teamID string) int {
+	return s.count(`select count(*) from testpay_invoice i join testpay_subscription u on u.id = i.subscription_id
+		where i.status = 'paid' and u.team_id = $1`, teamID)
+}
+
+func (s *server) count(sql string, args ...any) (n int) {
+	s.t.Helper()
+	conn, err := pgx.Connect(s.t.Context(), s.database())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(s.t.Context()))
+	if err := conn.QueryRow(s.t.Context(), sql, args...).Scan(&n); err != nil {
+		s.t.Fatal(err)
+	}
+	return n
+}
