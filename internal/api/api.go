@@ -108,13 +108,14 @@ func (s *server) refuseOthers(mux *http.ServeMux) {
 			}
 		}
 		slices.Sort(allow)
+		methods := strings.Join(allow, ", ")
 		for _, method := range others {
 			if slices.Contains(allow, method) {
 				continue
 			}
 			mux.HandleFunc(method+" "+path, func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Allow", strings.Join(allow, ", "))
-				writeProblem(w, notAllowed())
+				w.Header().Set("Allow", methods)
+				writeProblem(w, notAllowed(methods))
 			})
 		}
 	}

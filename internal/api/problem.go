@@ -134,9 +134,10 @@ func sentence(err error) string {
 	return err.Error()
 }
 
-// notAllowed is the one refusal whose status no kind of fault has.
-func notAllowed() *Problem {
-	p := problemOf(ErrMethod)
+// notAllowed is the one refusal whose status no kind of fault has. It names
+// the methods that the call does have.
+func notAllowed(allow string) *Problem {
+	p := problemOf(ErrMethod.With("This call takes %s, not this method.", allow))
 	p.Status, p.Title = http.StatusMethodNotAllowed, http.StatusText(http.StatusMethodNotAllowed)
 	return p
 }

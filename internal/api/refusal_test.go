@@ -123,10 +123,14 @@ func TestUnknownCalls(t *testing.T) {
 				continue
 			}
 			a := w.call(p.token, method, inBraces.ReplaceAllString(path, "x"), "")
-			w.problem(a, http.StatusMethodNotAllowed, "method_not_allowed")
+			p := w.problem(a, http.StatusMethodNotAllowed, "method_not_allowed")
 			slices.Sort(have)
-			if got := a.Header().Get("Allow"); got != strings.Join(have, ", ") {
+			allowed := strings.Join(have, ", ")
+			if got := a.Header().Get("Allow"); got != allowed {
 				t.Errorf("%s %s allows %q", method, path, got)
+			}
+			if !strings.Contains(p.Detail, allowed) {
+				t.Errorf("%s %s: %q does not name %s", method, path, p.Detail, allowed)
 			}
 		}
 	}
