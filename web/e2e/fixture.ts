@@ -11,7 +11,8 @@ import { Seeds } from './seeds'
 
 const bin = process.env.HOMEPORT_BIN ?? resolve(import.meta.dirname, '../../bin')
 
-async function freePort(): Promise<number> {
+/** A port of this machine that nothing listens on. */
+export async function freePort(): Promise<number> {
   return new Promise((done, fail) => {
     const probe = createServer()
     probe.once('error', fail)
@@ -153,7 +154,12 @@ export const test = base.extend<Fixtures, { homeport: Homeport; seeds: Seeds }>(
 })
 
 /** Puts a person's session and team into the browser. Nothing is drawn yet. */
-async function enter(page: Page, homeport: Homeport, client: Client, team = client.teamId): Promise<void> {
+export async function enter(
+  page: Page,
+  homeport: Homeport,
+  client: Client,
+  team = client.teamId,
+): Promise<void> {
   const session = JSON.stringify(await client.fresh())
   await page.context().addCookies([{ name: 'homeport-team', value: team, url: homeport.url }])
   await page.goto(`${homeport.url}/robots.txt`)
