@@ -14,10 +14,14 @@ import { useMembers } from './queries'
 
 /** The team on stage: who is in it, who may come, and its end. */
 export function TeamPage() {
-  const signedIn = useSession().status === 'in'
-  const { team, status } = useTeam()
+  const session = useSession()
+  const { team: chosen, status } = useTeam()
   const { data: members, isPending, isFetching, isError, refetch } = useMembers()
-  if (!signedIn || (!team && status === 'none')) {
+  const userId = session.status === 'in' ? session.userId : ''
+  // The list of members is the fresher one: a role may have changed since the team was read.
+  const own = members?.find((member) => member.user_id === userId)
+  const team = chosen && own ? { ...chosen, role: own.role } : chosen
+  if (session.status !== 'in' || (!team && status === 'none')) {
     return (
       <Page title={copy.teams.title}>
         <EmptyState title={copy.teams.noTeam} />
@@ -35,7 +39,7 @@ export function TeamPage() {
             {team.plan === 'pro' ? copy.shell.plan.pro : copy.shell.plan.hobby}
           </Badge>
           {members ? (
-            <p className="price flex sm:ml-auto items-baseline gap-2 text-control text-low">
+            <p className="price flex items-baseline gap-2 text-control text-low sm:ml-auto">
               {copy.teams.seats}
               <span className="font-semibold text-card text-hi">
                 {copy.teams.memberCount(members.length, capacityOf(team))}
