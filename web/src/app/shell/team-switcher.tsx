@@ -64,5 +64,6 @@ function TeamName({ name }: { name: string }) {
 }
 
 function PlanBadge({ pro }: { pro: boolean }) {
-  return pro ? <Badge tone="beacon">{copy.shell.plan.pro}</Badge> : <Badge>{copy.shell.plan.hobby}</Badge>
+  if (pro) return <Badge tone="beacon">{copy.shell.plan.pro}</Badge>
+  return <Badge className="border border-line-2">{copy.shell.plan.hobby}</Badge>
 }
