@@ -17,7 +17,7 @@ import (
 
 // TestATeamIsPaidForAndRenewed founds a team of 3 by the test checkout of the
 // real binary: it is there once it is paid, with an empty wallet of its own,
-// and its months are billed as business time goes.
+// and its months are billed as business time goes, until it is deleted.
 func TestATeamIsPaidForAndRenewed(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -60,8 +60,16 @@ func TestATeamIsPaidForAndRenewed(t *testing.T) {
 	if n := s.invoices(teamID); n != 2 {
 		t.Errorf("%d months are billed after 40 days, want 2", n)
 	}
-	if teams := u.teams(); len(teams) != 2 {
-		t.Errorf("at the end: %+v", teams)
+	if err := u.Call(t.Context(), http.MethodDelete, "/teams/"+teamID, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the end of the subscription", func() bool {
+		return s.count(`select count(*) from testpay_subscription where status = 'canceled'`) == 1 &&
+			s.count(`select count(*) from subscription where status = 'canceled'`) == 1
+	})
+	advance(t, s, 40*24*time.Hour)
+	if n := s.invoices(teamID); n != 2 {
+		t.Errorf("%d months are billed for a deleted team, want 2", n)
 	}
 }
 

@@ -12,9 +12,11 @@ import (
 
 	"homeport.dev/homeport/internal/clock"
 	"homeport.dev/homeport/internal/fail"
+	"homeport.dev/homeport/internal/job"
 	"homeport.dev/homeport/internal/money"
 	"homeport.dev/homeport/internal/payment"
 	"homeport.dev/homeport/internal/pg"
+	"homeport.dev/homeport/internal/team"
 	"homeport.dev/homeport/internal/wallet"
 )
 
@@ -25,17 +27,35 @@ func TestEventsSurviveKills(t *testing.T) {
 	for _, point := range []string{"payment.event.claimed", "payment.event.committed"} {
 		d := newDesk(t)
 		event := paid(d.order("12.34"), "pi_1")
-		body := event.body(t)
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestReceivingProcess$")
-		cmd.Env = append(os.Environ(), "PAYMENT_TEST_DATABASE="+d.pool.Config().ConnString(), "PAYMENT_TEST_POINT="+point,
-			"PAYMENT_TEST_BODY="+base64.StdEncoding.EncodeToString(body), "PAYMENT_TEST_SIGNATURE="+sign(body, secret, d.clock.Wall()))
-		out, err := cmd.CombinedOutput()
-		var exit *exec.ExitError
-		if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-			t.Fatalf("%s: the process was not killed: %v: %s", point, err, out)
-		}
+		d.killAt(point, event)
 		d.mustReceive(event)
 		d.want(1234*money.Cent, 1)
+	}
+}
+
+// TestNewTeamsSurviveKills does the same with the event that makes a team.
+func TestNewTeamsSurviveKills(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{"payment.event.claimed", "payment.event.committed"} {
+		f := newDesk(t).found("3")
+		event := subscribed(f.session, "sub_1")
+		f.killAt(point, event)
+		f.mustReceive(event)
+		f.wantTeam(3)
+	}
+}
+
+// killAt has another process handle an event until it is killed at a point.
+func (d *desk) killAt(point string, event notice) {
+	d.t.Helper()
+	body := event.body(d.t)
+	cmd := exec.CommandContext(d.t.Context(), os.Args[0], "-test.run=^TestReceivingProcess$")
+	cmd.Env = append(os.Environ(), "PAYMENT_TEST_DATABASE="+d.pool.Config().ConnString(), "PAYMENT_TEST_POINT="+point,
+		"PAYMENT_TEST_BODY="+base64.StdEncoding.EncodeToString(body), "PAYMENT_TEST_SIGNATURE="+sign(body, secret, d.clock.Wall()))
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		d.t.Fatalf("%s: the process was not killed: %v: %s", point, err, out)
 	}
 }
 
@@ -57,9 +77,10 @@ func TestReceivingProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	now, logger := clock.Fixed(noon), slog.New(slog.DiscardHandler)
+	w := wallet.New(wallet.Deps{Pool: pool, Clock: now.Clock, Logger: logger})
 	pay := payment.New(payment.Deps{
-		Pool: pool, Clock: now.Clock, Logger: logger, Processor: &bank{},
-		Wallet: wallet.New(wallet.Deps{Pool: pool, Clock: now.Clock, Logger: logger}),
+		Pool: pool, Clock: now.Clock, Logger: logger, Processor: &bank{}, Wallet: w, Jobs: &job.Recorder{},
+		Teams: team.New(team.Deps{Pool: pool, Clock: now.Clock, Hooks: team.Hooks{OpenWallet: w.OpenTx}}),
 	})
 	t.Fatal("not killed: ", pay.Receive(t.Context(), body, os.Getenv("PAYMENT_TEST_SIGNATURE")))
 }

@@ -9,6 +9,7 @@ import (
 	"html/template"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"homeport.dev/homeport/internal/money"
 	"homeport.dev/homeport/internal/payment"
@@ -30,11 +31,11 @@ var pagePolicy = func() string {
 }()
 
 type pageData struct {
-	ID, Title, Amount, Per, Parts string
-	State, SuccessURL, CancelURL  string
-	Back                          string // what the way back leads to
-	Declined                      bool
-	Style                         template.CSS
+	ID, Title, For, Amount, Per, Parts string
+	State, SuccessURL, CancelURL       string
+	Back                               string // what the way back leads to
+	Declined                           bool
+	Style                              template.CSS
 }
 
 // Page writes a checkout's page: dark, without script, with a form that posts
@@ -43,7 +44,7 @@ type pageData struct {
 // payer comes back from a declined card.
 func (p *Processor) Page(w http.ResponseWriter, s *Session, declined bool) error {
 	data := pageData{
-		ID: s.ID, Title: "Wallet credit", Amount: s.Amount.String(), State: s.Status,
+		ID: s.ID, Title: "Wallet credit", Amount: dollars(s.Amount), State: s.Status,
 		SuccessURL: s.SuccessURL, CancelURL: s.CancelURL, Back: "Back to billing",
 		Style: template.CSS(pageCSS), //nolint:gosec // our own file
 	}
@@ -55,8 +56,8 @@ func (p *Processor) Page(w http.ResponseWriter, s *Session, declined bool) error
 		if s.Quantity != 1 {
 			seats = strconv.Itoa(s.Quantity) + " seats"
 		}
-		data.Title, data.Per, data.Back = "Homeport Pro for "+s.TeamName, "per month", "Back to Homeport"
-		data.Parts = fmt.Sprintf("%s at %s each, billed monthly on the same date.", seats, s.Amount/money.USD(s.Quantity))
+		data.Title, data.For, data.Per, data.Back = "Homeport Pro", s.TeamName, "per month", "Back to Homeport"
+		data.Parts = fmt.Sprintf("%s at %s, billed monthly on the same date.", seats, dollars(s.Amount/money.USD(s.Quantity)))
 	}
 	data.Declined = declined && data.State == "open"
 	var page bytes.Buffer
@@ -68,4 +69,13 @@ func (p *Processor) Page(w http.ResponseWriter, s *Session, declined bool) error
 	w.Header().Set("Cache-Control", "no-store")
 	_, err := w.Write(page.Bytes())
 	return err
+}
+
+// dollars writes an amount with its thousands apart: $1,234.50.
+func dollars(amount money.USD) string {
+	whole, cents, _ := strings.Cut(strings.TrimPrefix(amount.String(), "$"), ".")
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	return "$" + whole + "." + cents
 }

@@ -261,15 +261,19 @@ func TestThePageTellsTheMonthlyPrice(t *testing.T) {
 	}
 	three, _ := l.team("3")
 	for _, want := range []string{
-		"Test checkout: no real money", "Homeport Pro for Docks", "$300.00", "per month", "3 seats at $100.00 each",
+		"Test checkout: no real money", "<h1>Homeport Pro</h1>", "Docks", "$300.00", "per month", "3 seats at $100.00,",
 		`name="outcome" value="pay"`, `name="outcome" value="decline"`, `name="outcome" value="cancel"`,
 	} {
 		if !strings.Contains(page(three), want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
+	all, _ := l.team("100")
+	if !strings.Contains(page(all), "$10,000.00") {
+		t.Error("a large price is hard to read")
+	}
 	one, _ := l.team("1")
-	if !strings.Contains(page(one), "1 seat at $100.00 each") {
+	if !strings.Contains(page(one), "1 seat at $100.00,") {
 		t.Error("one seat is not told of")
 	}
 	l.act(one, testpay.Pay)

@@ -304,7 +304,7 @@ func TestThePageOffersTheOutcomes(t *testing.T) {
 	}
 	open := page(false)
 	for _, want := range []string{
-		"Test checkout: no real money", "$1234.50", `<form method="post" action="/test-checkout/` + id + `">`,
+		"Test checkout: no real money", "$1,234.50", `<form method="post" action="/test-checkout/` + id + `">`,
 		`name="outcome" value="pay"`, `name="outcome" value="decline"`, `name="outcome" value="cancel"`,
 	} {
 		if !strings.Contains(open, want) {
