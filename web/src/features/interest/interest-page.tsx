@@ -1,7 +1,8 @@
+import { useQuery } from '@tanstack/react-query'
 import { BellRing } from 'lucide-react'
 import type { Product } from '@/api/types'
 import { copy } from '@/copy/en'
-import { useSession, useTeam } from '@/features/session/queries'
+import { userInfoQuery, useSession, useTeam } from '@/features/session/queries'
 import { Badge } from '@/ui/badge'
 import { Button } from '@/ui/button'
 import { DepthLines } from '@/ui/depth-lines'
@@ -27,11 +28,17 @@ export function InterestPage({ product, title, text }: { product: Product; title
 }
 
 function Interest({ product }: { product: Product }) {
-  const signedIn = useSession().status === 'in'
+  const session = useSession()
+  const signedIn = session.status === 'in'
   const { team, status } = useTeam()
+  // While it is not known who the reader is, there is nothing to check; that has its own way to try again.
+  const { isError: unknown } = useQuery({
+    ...userInfoQuery(signedIn ? session.userId : ''),
+    enabled: signedIn,
+  })
   const { data, isFetching } = useInterest(product)
   const { mutate, isPending } = useExpressInterest(team?.id ?? '', product)
-  if (status === 'loading' || isFetching) {
+  if ((status === 'loading' && !unknown) || isFetching) {
     return (
       <span role="status" aria-label={copy.interest.checking}>
         <Spinner className="size-5 text-beacon" />
