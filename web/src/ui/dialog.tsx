@@ -25,6 +25,7 @@ export function Dialog({
   width = 'narrow',
 }: DialogProps) {
   const box = useRef<HTMLDivElement>(null)
+  const opener = useRef<Element | null>(null)
   return (
     <Radix.Root open={open} onOpenChange={(next) => (next ? undefined : onClose())}>
       <Radix.Portal>
@@ -33,11 +34,18 @@ export function Dialog({
           ref={box}
           aria-modal="true"
           onOpenAutoFocus={(event) => {
+            opener.current = document.activeElement
             // A form begins with its first field, not with the close button above it.
             const field = box.current?.querySelector<HTMLElement>('input, textarea')
             if (!field) return
             event.preventDefault()
             field.focus()
+          }}
+          onCloseAutoFocus={(event) => {
+            // Radix gives the focus back to its own trigger only, and these dialogs have none.
+            if (!(opener.current instanceof HTMLElement)) return
+            event.preventDefault()
+            opener.current.focus()
           }}
           {...(description ? {} : { 'aria-describedby': undefined })}
           className={clsx(
