@@ -1,5 +1,4 @@
-import { Tabs as Radix } from 'radix-ui'
-import type { ReactNode } from 'react'
+import { type KeyboardEvent, type ReactNode, useId, useRef } from 'react'
 
 interface TabsProps<Value extends string> {
   label: string
@@ -9,30 +8,55 @@ interface TabsProps<Value extends string> {
   children: ReactNode
 }
 
-/** Tabs with arrow keys; the panel of the chosen one is the child. */
+/** Tabs: the arrow keys choose, round and round; the panel of the chosen one is the child. */
 export function Tabs<Value extends string>({ label, value, tabs, onChange, children }: TabsProps<Value>) {
+  const id = useId()
+  const list = useRef<HTMLDivElement>(null)
+  const chosen = tabs.findIndex((tab) => tab.value === value)
+  const step = (event: KeyboardEvent) => {
+    const last = tabs.length - 1
+    const to = { ArrowLeft: chosen - 1, ArrowRight: chosen + 1, Home: 0, End: last }[event.key]
+    const next = to === undefined ? undefined : tabs.at(to > last ? 0 : to)
+    if (!next) return
+    event.preventDefault()
+    onChange(next.value)
+    list.current?.querySelectorAll<HTMLElement>('[role="tab"]')[tabs.indexOf(next)]?.focus()
+  }
   return (
-    <Radix.Root
-      value={value}
-      onValueChange={(next) => {
-        const chosen = tabs.find((tab) => tab.value === next)
-        if (chosen) onChange(chosen.value)
-      }}
-    >
-      <Radix.List aria-label={label} className="grid grid-cols-3 border-line-1 border-b sm:flex sm:gap-6">
+    <>
+      <div
+        ref={list}
+        role="tablist"
+        aria-label={label}
+        className="grid grid-cols-3 border-line-1 border-b sm:flex sm:gap-6"
+      >
         {tabs.map((tab) => (
-          <Radix.Trigger
+          <button
             key={tab.value}
-            value={tab.value}
-            className="-mb-px min-h-11 border-transparent border-b-2 font-medium text-control text-low transition-colors hover:text-hi data-[state=active]:border-beacon data-[state=active]:text-hi"
+            id={`${id}-${tab.value}`}
+            type="button"
+            role="tab"
+            aria-selected={tab.value === value}
+            aria-controls={`${id}-panel`}
+            tabIndex={tab.value === value ? 0 : -1}
+            onClick={() => onChange(tab.value)}
+            onKeyDown={step}
+            className="-mb-px min-h-11 border-transparent border-b-2 px-2 font-medium text-control text-low transition-colors hover:text-hi aria-selected:border-beacon aria-selected:text-hi sm:px-0"
           >
             {tab.label}
-          </Radix.Trigger>
+          </button>
         ))}
-      </Radix.List>
-      <Radix.Content value={value} className="pt-5">
+      </div>
+      <div
+        id={`${id}-panel`}
+        role="tabpanel"
+        aria-labelledby={`${id}-${value}`}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a panel may hold nothing else to focus.
+        tabIndex={0}
+        className="pt-5"
+      >
         {children}
-      </Radix.Content>
-    </Radix.Root>
+      </div>
+    </>
   )
 }
