@@ -87,6 +87,8 @@ test('the table says the same as the chart', async ({ page, visit, seeds }) => {
 test('nothing spent is said, not drawn', async ({ page, visit, seeds }) => {
   await visit('/billing', { as: await seeds.hobby1() })
   await expect(page.getByText('Nothing spent in the last 30 days')).toBeVisible()
+  await expect(page.getByRole('option')).toHaveCount(0)
+  await expect(page.getByRole('button', { name: 'Show table' })).toHaveCount(0)
   await visit('/billing', { as: await seeds.hobby1(), width: 'M' })
   await expectNoOverflow(page)
 })
@@ -101,6 +103,11 @@ test('a full list says that older rows may be missing', async ({ page, visit, se
   await visit('/billing', { as: await seeds.hobby1() })
   await expect(page.getByText('From the newest 1,000 transactions.')).toBeVisible()
   await expect(page.getByText('Total $10.00')).toBeVisible()
+  await page.getByRole('tab', { name: 'Pod Transactions' }).click()
+  const table = page.getByRole('table', { name: 'Pod Transactions' })
+  await expect(table.getByRole('row')).toHaveCount(101)
+  await page.getByRole('button', { name: 'Show all 1000 transactions' }).click()
+  await expect(table.getByRole('row')).toHaveCount(1001)
 })
 
 test('the export has every row, exact, in UTC, and no formula', async ({ page, visit, seeds }) => {

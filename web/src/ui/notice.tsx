@@ -25,7 +25,8 @@ export function Notice({ tone, children, detail, action, className }: NoticeProp
     <div
       role={tone === 'danger' ? 'alert' : 'status'}
       className={clsx(
-        'flex items-start gap-3 rounded-card border px-4 py-3 text-body text-hi',
+        'flex gap-3 rounded-card border px-4 py-3 text-body text-hi',
+        action && !detail ? 'items-center' : 'items-start',
         looks[tone].box,
         className,
       )}

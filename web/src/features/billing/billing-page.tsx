@@ -34,6 +34,10 @@ export function BillingPage() {
     setRefreshing(true)
     void Promise.all(loads.map((load) => load.refetch())).finally(() => setRefreshing(false))
   }
+  const historyError =
+    signedIn && phaseOf(transactions) === 'failed' ? (
+      <ListError text={copy.wallet.transactionsFailed} busy={refreshing} onRetry={refresh} />
+    ) : null
   return (
     <Page
       title={copy.billing.title}
@@ -61,9 +65,7 @@ export function BillingPage() {
       {signedIn && phaseOf(balance) === 'failed' ? (
         <ListError text={copy.wallet.balanceFailed} busy={refreshing} onRetry={refresh} />
       ) : null}
-      {signedIn && phaseOf(transactions) === 'failed' ? (
-        <ListError text={copy.wallet.transactionsFailed} busy={refreshing} onRetry={refresh} />
-      ) : null}
+      {transactions.data ? historyError : null}
       <div className="grid grid-cols-1 gap-4 lg:grid-cols-[5fr_7fr]">
         <BalanceCard
           balance={balance.data ?? null}
@@ -72,10 +74,11 @@ export function BillingPage() {
         />
         <AddCredit />
       </div>
-      {signedIn && phaseOf(transactions) !== 'failed' ? <Spend transactions={transactions.data} /> : null}
+      {signedIn && !(historyError && !transactions.data) ? <Spend transactions={transactions.data} /> : null}
       <TransactionHistory
         transactions={transactions.data ?? null}
         loading={signedIn && phaseOf(transactions) === 'first'}
+        error={historyError}
         activePods={(pods.data ?? []).filter((pod) => pod.status !== 'deleted').map((pod) => pod.id)}
         activeVolumes={(volumes.data ?? []).map((volume) => volume.id)}
       />

@@ -4,6 +4,7 @@ import { copy } from '@/copy/en'
 import { formatUsd } from '@/lib/money'
 import { Dot } from '@/ui/badge'
 import { Button } from '@/ui/button'
+import { EmptyState } from '@/ui/empty-state'
 import { useMinute } from '@/ui/now'
 import { isCut } from './model'
 import { dayName, type SpendDay, scaleEnd, spendByDay, spendTotal } from './spend'
@@ -23,6 +24,13 @@ export default function SpendChart({ transactions }: { transactions: readonly Tr
   const [chosen, setChosen] = useState<number | null>(null)
   const total = spendTotal(spend)
   const day = chosen === null ? undefined : spend[chosen]
+  if (spend.every(({ pods, storage }) => pods === 0 && storage === 0)) {
+    return (
+      <div className="grid min-h-72">
+        <EmptyState title={texts.none} />
+      </div>
+    )
+  }
   return (
     <section className="card min-h-72 p-5">
       <div className="flex items-center gap-4">
@@ -36,7 +44,7 @@ export default function SpendChart({ transactions }: { transactions: readonly Tr
       ) : (
         <>
           <p className="price mt-2 text-control">
-            {day ? dayText(day) : total === 0 ? texts.none : `${texts.total} ${formatUsd(total)}`}
+            {day ? dayText(day) : `${texts.total} ${formatUsd(total)}`}
           </p>
           <Bars spend={spend} chosen={chosen} onChoose={setChosen} />
         </>
@@ -91,7 +99,7 @@ function Bars({ spend, chosen, onChoose }: BarsProps) {
           bar.focus()
         }}
       >
-        <svg role="presentation" className="block h-28 w-full overflow-visible">
+        <svg role="presentation" className="block h-32 w-full overflow-visible">
           {spend.map((day, index) => (
             <g
               key={day.day}

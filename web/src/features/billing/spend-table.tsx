@@ -8,7 +8,6 @@ const cell = 'py-2.5 text-right font-medium'
 /** The days that cost something, newest first, and what they cost together. */
 export function SpendTable({ spend }: { spend: readonly SpendDay[] }) {
   const days = spend.filter(({ pods, storage }) => pods !== 0 || storage !== 0).reverse()
-  if (days.length === 0) return <p className="mt-2 text-control">{texts.none}</p>
   return (
     <table aria-label={texts.title} className="price mt-2 w-full text-left text-control">
       <thead>

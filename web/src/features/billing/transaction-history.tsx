@@ -1,5 +1,6 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Download } from 'lucide-react'
+import type { ReactNode } from 'react'
 import type { Transaction } from '@/api/types'
 import { copy } from '@/copy/en'
 import { useSession, useTeam } from '@/features/session/queries'
@@ -17,6 +18,8 @@ import { VolumeGroups } from './volume-groups'
 interface HistoryProps {
   transactions: readonly Transaction[] | null
   loading: boolean
+  /** What stands in the rows' place when they could not be read. */
+  error: ReactNode
   activePods: readonly string[]
   activeVolumes: readonly string[]
 }
@@ -81,13 +84,13 @@ function Panel({
   tab,
   transactions,
   loading,
+  error,
   activePods,
   activeVolumes,
 }: HistoryProps & { tab: HistoryTab }) {
   const signedIn = useSession().status === 'in'
   if (loading) return <Skeleton className="h-48 rounded-card" />
-  // What could not be read is not empty: the box above says so.
-  if (!transactions && signedIn) return null
+  if (!transactions && signedIn) return error
   const rows = rowsOf(transactions ?? [], tab)
   if (rows.length === 0) {
     const [title, hint] = copy.billing.empty[tab]
@@ -96,6 +99,7 @@ function Panel({
   if (tab === 'storage') return <VolumeGroups groups={groupByVolume(rows)} activeVolumes={activeVolumes} />
   return (
     <TransactionTable
+      key={tab}
       label={copy.billing.tabs[tab]}
       rows={rows}
       activePods={tab === 'pods' ? activePods : []}

@@ -1,11 +1,12 @@
 import { clsx } from 'clsx'
-import { useMemo } from 'react'
+import { useMemo, useState } from 'react'
 import type { Transaction } from '@/api/types'
 import { copy } from '@/copy/en'
 import { formatSignedUsd } from '@/lib/money'
 import { formatRelative } from '@/lib/relative'
 import { formatDateTime } from '@/lib/time'
 import { Badge, Dot } from '@/ui/badge'
+import { Button } from '@/ui/button'
 import { type Column, DataList } from '@/ui/data-list'
 import { useMinute } from '@/ui/now'
 import { referenceText, typeTones } from './model'
@@ -16,11 +17,29 @@ interface TransactionTableProps {
   activePods: readonly string[]
 }
 
+/** A year of daily rows makes a long page: the rest comes when it is asked for. */
+const atFirst = 100
+
 /** Transactions as a table, as cards on narrow screens. */
 export function TransactionTable({ label, rows, activePods }: TransactionTableProps) {
   const now = useMinute()
   const columns = useMemo(() => columnsFor(activePods, now), [activePods, now])
-  return <DataList label={label} columns={columns} rows={rows} rowKey={(row) => row.id} />
+  const [all, setAll] = useState(false)
+  return (
+    <>
+      <DataList
+        label={label}
+        columns={columns}
+        rows={all ? rows : rows.slice(0, atFirst)}
+        rowKey={(row) => row.id}
+      />
+      {rows.length > atFirst && !all ? (
+        <Button wide className="mt-3" onClick={() => setAll(true)}>
+          {copy.billing.showAll(rows.length)}
+        </Button>
+      ) : null}
+    </>
+  )
 }
 
 function columnsFor(activePods: readonly string[], now: number): readonly Column<Transaction>[] {

@@ -35,7 +35,7 @@ export function PlansPage() {
           <p className="flex h-12 items-center font-semibold text-hi text-title">
             {copy.plans.enterprisePrice}
           </p>
-          <p aria-hidden="true" className="mt-1 text-control">
+          <p aria-hidden="true" className="mt-1 hidden text-control lg:block">
             &nbsp;
           </p>
           <SalesLink />
