@@ -3,6 +3,7 @@ import { X } from 'lucide-react'
 import { Dialog as Radix } from 'radix-ui'
 import { type ReactNode, useRef } from 'react'
 import { IconButton } from './button'
+import { giveBackFocus } from './focus'
 
 interface DialogProps {
   open: boolean
@@ -25,7 +26,6 @@ export function Dialog({
   width = 'narrow',
 }: DialogProps) {
   const box = useRef<HTMLDivElement>(null)
-  const opener = useRef<Element | null>(null)
   return (
     <Radix.Root open={open} onOpenChange={(next) => (next ? undefined : onClose())}>
       <Radix.Portal>
@@ -34,19 +34,13 @@ export function Dialog({
           ref={box}
           aria-modal="true"
           onOpenAutoFocus={(event) => {
-            opener.current = document.activeElement
             // A form begins with its first field, not with the close button above it.
             const field = box.current?.querySelector<HTMLElement>('input, textarea')
             if (!field) return
             event.preventDefault()
             field.focus()
           }}
-          onCloseAutoFocus={(event) => {
-            // Radix gives the focus back to its own trigger only, and these dialogs have none.
-            if (!(opener.current instanceof HTMLElement)) return
-            event.preventDefault()
-            opener.current.focus()
-          }}
+          onCloseAutoFocus={giveBackFocus}
           {...(description ? {} : { 'aria-describedby': undefined })}
           className={clsx(
             'fixed inset-x-0 bottom-0 z-50 max-h-[92dvh] animate-rise overflow-y-auto rounded-t-card border border-line-2 bg-ink-2 p-5 shadow-overlay sm:inset-0 sm:m-auto sm:h-fit sm:rounded-card sm:p-6',

@@ -26,12 +26,43 @@ test.each(['success', 'error'] as const)('a %s closes itself after 5 s', (type) 
 
 test('a pointer on it holds it open', () => {
   act(() => openModal({ type: 'success', title: 'Done', message: 'It is.' }))
-  fireEvent.pointerEnter(screen.getByRole('dialog'))
+  fireEvent.pointerMove(screen.getByRole('dialog'))
   pass(20_000)
   expect(screen.getByRole('dialog')).toBeTruthy()
   fireEvent.pointerLeave(screen.getByRole('dialog'))
   pass(5100)
   expect(screen.queryByRole('dialog')).toBeNull()
+})
+
+test('a message that follows another has 5 s of its own', () => {
+  act(() => openModal({ type: 'error', title: 'Broken', message: 'It is.' }))
+  pass(4000)
+  act(() => openModal({ type: 'error', title: 'Broken again', message: 'It is.' }))
+  pass(4900)
+  expect(screen.getByRole('dialog', { name: 'Broken again' })).toBeTruthy()
+  pass(200)
+  expect(screen.queryByRole('dialog')).toBeNull()
+})
+
+test('the focus goes back to what had it, or to the title when that is gone', () => {
+  const page = document.createElement('div')
+  page.innerHTML = '<h1 tabindex="-1">Page</h1><button>Opener</button>'
+  document.body.append(page)
+  const opener = screen.getByRole('button', { name: 'Opener' })
+  for (const [gone, home] of [
+    [false, opener],
+    [true, screen.getByRole('heading', { name: 'Page' })],
+  ] as const) {
+    act(() => opener.focus())
+    act(() => openModal({ type: 'loading', title: 'Creating', message: 'Wait.' }))
+    act(() => openModal({ type: 'success', title: 'Created', message: 'It is.' }))
+    expect(document.activeElement).toBe(screen.getByRole('dialog'))
+    if (gone) opener.remove()
+    act(closeModal)
+    pass(100)
+    expect(document.activeElement).toBe(home)
+  }
+  page.remove()
 })
 
 test('a loading modal comes to 95 % in 2 s and stays there', () => {

@@ -5,6 +5,7 @@ import { defaultDuration, progressAt, progressStep, splitToken } from '@/lib/pro
 import { Button } from './button'
 import { ButtonLink } from './button-link'
 import { Backdrop } from './dialog'
+import { giveBackFocus, watchFocus } from './focus'
 import { closeModal, type ModalContent, modal } from './modal-store'
 import { Spinner } from './spinner'
 
@@ -20,16 +21,14 @@ const icons: Record<ModalContent['type'], ReactNode> = {
 /** Shows the page's modal. Mounted once, by the shell. */
 export function ModalHost({ closeLabel }: { closeLabel: string }) {
   const content = useSyncExternalStore(modal.watch, modal.get, modal.get)
-  const giveBackFocus = useOutsideFocus()
+  useEffect(watchFocus, [])
   // A message that follows a message stays in the same card: the focus need not move.
   const key = content?.actions?.length ? content.id : 'message'
   return (
     <Radix.Root open={content !== null} onOpenChange={(open) => (open ? undefined : closeModal())}>
       <Radix.Portal>
         <Backdrop />
-        {content ? (
-          <ModalCard key={key} content={content} closeLabel={closeLabel} onGone={giveBackFocus} />
-        ) : null}
+        {content ? <ModalCard key={key} content={content} closeLabel={closeLabel} /> : null}
       </Radix.Portal>
     </Radix.Root>
   )
@@ -38,10 +37,9 @@ export function ModalHost({ closeLabel }: { closeLabel: string }) {
 interface ModalCardProps {
   content: ModalContent & { readonly id: number }
   closeLabel: string
-  onGone: () => void
 }
 
-function ModalCard({ content, closeLabel, onGone }: ModalCardProps) {
+function ModalCard({ content, closeLabel }: ModalCardProps) {
   const { id, title, type, actions = [], redirectTo, redirectLabel } = content
   const box = useRef<HTMLDivElement>(null)
   const [held, setHeld] = useState(false)
@@ -58,11 +56,9 @@ function ModalCard({ content, closeLabel, onGone }: ModalCardProps) {
         event.preventDefault()
         box.current?.focus()
       }}
-      onCloseAutoFocus={(event) => {
-        event.preventDefault()
-        onGone()
-      }}
-      onPointerEnter={() => setHeld(true)}
+      onCloseAutoFocus={giveBackFocus}
+      // Not onPointerEnter: a pointer that rests where the modal appears did not come to hold it.
+      onPointerMove={() => setHeld(true)}
       onPointerLeave={() => setHeld(false)}
       onFocus={(event) => setHeld(event.target !== box.current)}
       onBlur={() => setHeld(false)}
@@ -147,28 +143,4 @@ function useAutoClose(active: boolean, held: boolean, id: number): void {
     const timer = setTimeout(closeModal, closeAfter)
     return () => clearTimeout(timer)
   }, [active, held, id])
-}
-
-/**
- * Gives the focus back to what had it last outside of any dialog: a modal may follow on a form that is gone by
- * then. What cannot take it, a deleted row's button, hands it on to what it stood in, or to the page's title.
- */
-function useOutsideFocus(): () => void {
-  const last = useRef<Element | null>(null)
-  useEffect(() => {
-    const remember = ({ target }: FocusEvent) => {
-      if (target instanceof Element && !target.closest('[role=dialog], [role=alertdialog]'))
-        last.current = target
-    }
-    document.addEventListener('focusin', remember)
-    return () => document.removeEventListener('focusin', remember)
-  }, [])
-  return () => {
-    const before = last.current
-    for (const each of [before, before?.closest('[tabindex="-1"]'), document.querySelector('h1')]) {
-      if (!(each instanceof HTMLElement)) continue
-      each.focus()
-      if (document.activeElement === each) return
-    }
-  }
 }
