@@ -7,7 +7,7 @@ import { copyByGroup } from './vite-copy.ts'
 // The API server of `npm run dev`: a running `bin/homeport serve`.
 const server = process.env.HOMEPORT_DEV_SERVER ?? 'http://127.0.0.1:8080'
 // /dev/ui is the page's own: every part of src/ui in all its states (src/app/dev-ui).
-const proxied = ['/api', '/auth/v1', '/config.json', '^/dev/(?!ui$)', '/test-checkout']
+const proxied = ['/api', '/auth/v1', '/config.json', '^/dev/(?!ui\\b)', '/test-checkout']
 
 // What the landing page loads and other pages load too. Nothing belongs here that the landing page can do
 // without: its budget pays for it.

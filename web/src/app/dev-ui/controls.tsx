@@ -93,34 +93,36 @@ function Fields() {
   const [off, setOff] = useState(false)
   return (
     <Specimen part="field" note="The label, hint and error are tied to the control.">
-      <Field label="Empty">{(ids) => <TextInput {...ids} placeholder="Custom amount" />}</Field>
-      <Field label="With a hint" hint="Up to 255 characters.">
-        {(ids) => <TextInput {...ids} defaultValue="datasets" />}
-      </Field>
-      <Field label="With an error" error="Please enter a valid email address">
-        {(ids) => <TextInput {...ids} defaultValue="somebody@" />}
-      </Field>
-      <Field label="Disabled">
-        {(ids) => <TextInput {...ids} disabled title="Sign in to pay" defaultValue="25" />}
-      </Field>
-      <Field label="Several lines">
-        {(ids) => <TextArea {...ids} rows={3} placeholder="ssh-ed25519 AAAA..." />}
-      </Field>
-      <Field label="Choice">
-        {(ids) => (
-          <Select {...ids} defaultValue="b">
-            <option value="a">datasets</option>
-            <option value="b">a volume with quite a long name that has to end somewhere</option>
-          </Select>
-        )}
-      </Field>
-      <Field label="Choice, disabled">
-        {(ids) => (
-          <Select {...ids} disabled>
-            <option>No Storage Volumes Available</option>
-          </Select>
-        )}
-      </Field>
+      <div className="dev-fields">
+        <Field label="Empty">{(ids) => <TextInput {...ids} placeholder="Custom amount" />}</Field>
+        <Field label="With a hint" hint="Up to 255 characters.">
+          {(ids) => <TextInput {...ids} defaultValue="datasets" />}
+        </Field>
+        <Field label="With an error" error="Please enter a valid email address">
+          {(ids) => <TextInput {...ids} defaultValue="somebody@" />}
+        </Field>
+        <Field label="Disabled">
+          {(ids) => <TextInput {...ids} disabled title="Sign in to pay" defaultValue="25" />}
+        </Field>
+        <Field label="Several lines">
+          {(ids) => <TextArea {...ids} rows={3} placeholder="ssh-ed25519 AAAA..." />}
+        </Field>
+        <Field label="Choice">
+          {(ids) => (
+            <Select {...ids} defaultValue="b">
+              <option value="a">datasets</option>
+              <option value="b">a volume with quite a long name that has to end somewhere</option>
+            </Select>
+          )}
+        </Field>
+        <Field label="Choice, disabled">
+          {(ids) => (
+            <Select {...ids} disabled>
+              <option>No Storage Volumes Available</option>
+            </Select>
+          )}
+        </Field>
+      </div>
       <Row of="switch">
         <Switch label="On" checked={on} onChange={setOn} />
         <Switch label="Off" checked={off} onChange={setOff} />
