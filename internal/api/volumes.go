@@ -61,7 +61,7 @@ func volumeOf(v volume.Volume) apitype.Volume {
 	return apitype.Volume{
 		ID: v.ID.String(), TeamID: v.TeamID.String(), Name: v.Name, SizeGB: apitype.Decimal(v.SizeGB()),
 		PricePerHour: apitype.Decimal(v.Rate().Decimal()), CurrentlyUsed: v.CurrentlyUsed, Deleted: v.Deleted,
-		CreatedAt: v.CreatedAt, DeletedAt: v.DeletedAt, SyncedAt: v.LastCommitAt, CreatedBy: v.CreatedBy.String(),
+		CreatedAt: v.CreatedAt, DeletedAt: v.DeletedAt, PurgeAt: v.PurgeAt, SyncedAt: v.LastCommitAt, CreatedBy: v.CreatedBy.String(),
 	}
 }
 

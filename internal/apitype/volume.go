@@ -13,6 +13,7 @@ type Volume struct {
 	Deleted       bool       `json:"deleted"`
 	CreatedAt     time.Time  `json:"created_at"`
 	DeletedAt     *time.Time `json:"deleted_at"`
+	PurgeAt       *time.Time `json:"purge_at" doc:"Until when a deleted volume can be restored."`
 	SyncedAt      *time.Time `json:"synced_at" doc:"Time of the last commit."`
 	CreatedBy     string     `json:"created_by"`
 }

@@ -24,7 +24,7 @@ const (
 const sqlLockVolume = `
 select id, team_id, name, size_bytes, pod_id is not null as currently_used, pod_id,
   deleted_at is not null as deleted, frozen_at is not null as frozen, created_at, created_by,
-  deleted_at, last_commit_at, epoch, head_snapshot, head_seq
+  deleted_at, purge_at, last_commit_at, epoch, head_snapshot, head_seq
 from volume where id = $1 and team_id = $2 for update`
 
 const sqlTrashVolume = `
@@ -148,7 +148,7 @@ func (s *Service) startTx(ctx context.Context, tx pgx.Tx, teamID, volumeID uuid.
 const sqlLockVolumesOfTeam = `
 select id, team_id, name, size_bytes, pod_id is not null as currently_used, pod_id,
   deleted_at is not null as deleted, frozen_at is not null as frozen, created_at, created_by,
-  deleted_at, last_commit_at, epoch, head_snapshot, head_seq
+  deleted_at, purge_at, last_commit_at, epoch, head_snapshot, head_seq
 from volume where team_id = $1 and deleted_at is null order by id for update`
 
 const sqlHandOver = `

@@ -81,6 +81,7 @@ type Volume struct {
 	CreatedAt     time.Time
 	CreatedBy     uuid.UUID
 	DeletedAt     *time.Time
+	PurgeAt       *time.Time // when the trash lets go of it; nil outside the trash
 	LastCommitAt  *time.Time
 	Epoch         int64
 	HeadSnapshot  []byte // nil: never committed

@@ -334,12 +334,16 @@ func TestTrash(t *testing.T) {
 	if list, err := h.List(t.Context(), scope); err != nil || list == nil || len(list) != 0 {
 		t.Errorf("the list has %#v, %v", list, err)
 	}
-	if trash, err := h.ListDeleted(t.Context(), scope); err != nil || len(trash) != 1 || !trash[0].Deleted {
-		t.Errorf("the trash has %+v, %v", trash, err)
+	trash, err := h.ListDeleted(t.Context(), scope)
+	if err != nil || len(trash) != 1 || !trash[0].Deleted {
+		t.Fatalf("the trash has %+v, %v", trash, err)
+	}
+	if at := trash[0]; at.PurgeAt == nil || !at.PurgeAt.Equal(at.DeletedAt.Add(volume.TrashFor)) {
+		t.Errorf("deleted at %v it is kept until %v", at.DeletedAt, at.PurgeAt)
 	}
 	h.clock.Advance(volume.TrashFor - time.Microsecond)
 	back, err := h.Restore(t.Context(), scope, v.ID, idem.Request{})
-	if err != nil || back.Deleted {
+	if err != nil || back.Deleted || back.PurgeAt != nil {
 		t.Fatalf("restore: %+v, %v", back, err)
 	}
 	if _, err := h.Restore(t.Context(), scope, v.ID, idem.Request{}); !errors.Is(err, volume.ErrNotFound) {

@@ -51,6 +51,7 @@ export function aVolume(part: Partial<Volume> = {}): Volume {
     currently_used: false,
     deleted: false,
     deleted_at: null,
+    purge_at: null,
     created_at: ago(86_400),
     created_by: id('0ae5'),
     synced_at: ago(3600),

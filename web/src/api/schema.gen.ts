@@ -726,6 +726,11 @@ export interface components {
              */
             price_per_hour: number;
             /**
+             * Format: date-time
+             * @description Until when a deleted volume can be restored.
+             */
+            purge_at: string | null;
+            /**
              * Format: double
              * @description Of the last committed snapshot, 10^9 bytes, 2 decimals; of 500.
              */

@@ -42,6 +42,7 @@ export function DangerZone({ team }: { team: Team | null }) {
                 value={typed}
                 autoComplete="off"
                 spellCheck={false}
+                placeholder={name}
                 onChange={(event) => setTyped(event.target.value)}
               />
             )}

@@ -21,7 +21,7 @@ export function MemberRole({ team, member, own }: { team: Team; member: Member; 
       {member.role.toUpperCase()}
     </span>
   )
-  if (own || team.is_personal || team.role !== 'admin') return name
+  if (own || team.is_personal || team.role !== 'admin') return <span className="sm:pr-6.5">{name}</span>
   // The arrow keys change a closed select: nothing happens before it is confirmed.
   const ask = (event: ChangeEvent<HTMLSelectElement>) => {
     const role = roles.find((each) => each === event.target.value)
@@ -37,7 +37,7 @@ export function MemberRole({ team, member, own }: { team: Team; member: Member; 
     })
   }
   return (
-    <span className="relative inline-flex min-h-8 items-center gap-1 rounded-control px-2 text-low transition-colors hover:bg-ink-3 has-focus-visible:bg-ink-3 pointer-coarse:min-h-11">
+    <span className="relative inline-flex min-h-8 max-sm:-ml-2 items-center gap-1 rounded-control px-2 text-low transition-colors hover:bg-ink-3 has-focus-visible:bg-ink-3 pointer-coarse:min-h-11">
       {name}
       <ChevronDown size={14} aria-hidden="true" />
       {/* The platform's own list, drawn as the word of the role. */}

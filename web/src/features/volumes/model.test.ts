@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest'
-import { atVolumeLimit, nameOrUntitled, quotaWarning, usedPercent, usedText, volumePrice } from './model'
+import {
+  atVolumeLimit,
+  nameOrUntitled,
+  quotaWarning,
+  trashCost,
+  usedPercent,
+  usedText,
+  volumePrice,
+} from './model'
 
 test.each([
   [123, '123/500 GB', '25%', 0.0246],
@@ -35,3 +43,18 @@ test.each([
   [525, 'full'],
   [525.01, 'over'],
 ])('at %d GB the quota says %s', (size, warning) => expect(quotaWarning(size)).toBe(warning))
+
+test.each([
+  [0, 24, 0],
+  [123, 0, 0],
+  [123, 24, 0.5904],
+  [0.01, 1, 0.0001],
+  [500, 168, 16.8],
+])('%d GB that lay %d hours in the trash cost %d', (size, hours, cost) => {
+  const deleted = '2026-11-01T00:00:00Z'
+  expect(trashCost(size, deleted, Date.parse(deleted) + hours * 3_600_000)).toBe(cost)
+})
+
+test('a clock that runs behind the server owes nothing', () => {
+  expect(trashCost(123, '2026-11-01T00:00:00Z', Date.parse('2026-10-31T23:59:59Z'))).toBe(0)
+})

@@ -23,6 +23,13 @@ export function volumePrice(sizeGb: number): number {
   return sizeGb * pricePerGbHour
 }
 
+/** What restoring a volume costs: its time in the trash at its price, in USD, rounded up to 4 decimals. */
+export function trashCost(sizeGb: number, deletedAt: string, now: number): number {
+  const hours = Math.max(0, now - Date.parse(deletedAt)) / 3_600_000
+  // The small subtrahend undoes the binary fraction of 123 * 0.0002 * 24.
+  return Math.max(0, Math.ceil(volumePrice(sizeGb) * hours * 10_000 - 1e-6)) / 10_000
+}
+
 /** The name that is sent: trimmed, and never empty. */
 export function nameOrUntitled(name: string, untitled: string): string {
   return name.trim() || untitled

@@ -7,7 +7,7 @@ import { copy } from '@/copy/en'
 import { useTeam } from '@/features/session/queries'
 import { newestFirst } from '@/lib/time'
 import { openModal } from '@/ui/modal-store'
-import { alertToast } from '@/ui/toast'
+import { alertToast, toast } from '@/ui/toast'
 
 const freshFor = 5 * 60_000
 
@@ -67,6 +67,38 @@ export function useDeleteVolume(teamId: string) {
       },
     ),
   )
+}
+
+/** The trash of a team, the last deleted first. Read when somebody looks. */
+const trashQuery = (teamId: string) =>
+  queryOptions({
+    // Under the key of the volumes: what changes them changes the trash.
+    queryKey: [...volumesQuery(teamId).queryKey, 'trash'],
+    queryFn: async () => call('get', '/volumes', { query: { team_id: teamId, deleted: true } }),
+    staleTime: freshFor,
+  })
+
+/** The trash of the team on stage. */
+export function useTrash(enabled: boolean) {
+  const { team } = useTeam()
+  return useQuery({ ...trashQuery(team?.id ?? ''), enabled: enabled && team !== null })
+}
+
+/** Takes a volume out of the trash. */
+export function useRestoreVolume(teamId: string) {
+  const client = useQueryClient()
+  const { queryKey } = volumesQuery(teamId)
+  return useMutation({
+    mutationFn: async ({ id }: Volume) =>
+      call('post', '/volumes/{id}/restore', { path: { id }, query: { team_id: teamId } }),
+    onSuccess: (volume) => {
+      client.setQueryData(queryKey, (old) => [volume, ...(old ?? []).filter(({ id }) => id !== volume.id)])
+      client.setQueryData(trashQuery(teamId).queryKey, (old) => old?.filter(({ id }) => id !== volume.id))
+      toast(copy.storage.restored(volume.name))
+    },
+    onError: (error) => alertToast(copy.storage.restoreFailed, detailOf(error, '')),
+    onSettled: () => client.invalidateQueries({ queryKey }),
+  })
 }
 
 function listed(volumes: readonly Volume[]): Volume[] {

@@ -13,6 +13,7 @@ import { Skeleton } from '@/ui/spinner'
 import { atVolumeLimit } from './model'
 import { NewVolumeDialog } from './new-volume-dialog'
 import { useVolumes } from './queries'
+import { Trash } from './trash'
 import { exampleVolume, volumeColumns } from './volume-columns'
 
 /** The storage volumes of the team on stage. */
@@ -62,6 +63,7 @@ export function StoragePage() {
       {rows && rows.length > 0 ? (
         <DataList label={copy.storage.title} columns={volumeColumns} rows={rows} rowKey={({ id }) => id} />
       ) : null}
+      {signedIn && data ? <Trash /> : null}
       {team ? <NewVolumeDialog teamId={team.id} open={open} onClose={() => setOpen(false)} /> : null}
     </Page>
   )

@@ -22,6 +22,7 @@ export const exampleVolume: Volume = {
   currently_used: false,
   deleted: false,
   deleted_at: null,
+  purge_at: null,
   created_at: '',
   created_by: '',
   synced_at: null,
