@@ -1,9 +1,10 @@
+const dialogs = '[role=dialog], [role=alertdialog]'
 let last: Element | null = null
 
 /** Follows what has the focus outside of any dialog. Returns the way to stop. */
 export function watchFocus(): () => void {
   const remember = ({ target }: FocusEvent) => {
-    if (target instanceof Element && !target.closest('[role=dialog], [role=alertdialog]')) last = target
+    if (target instanceof Element && !target.closest(dialogs)) last = target
   }
   document.addEventListener('focusin', remember)
   return () => document.removeEventListener('focusin', remember)
@@ -16,6 +17,7 @@ export function watchFocus(): () => void {
  */
 export function giveBackFocus(event: Event): void {
   event.preventDefault()
+  if (document.querySelector(dialogs)) return // the next one has it
   for (const each of [last, last?.closest('[tabindex="-1"]'), document.querySelector('h1')]) {
     if (!(each instanceof HTMLElement)) continue
     each.focus()

@@ -34,6 +34,16 @@ test('a pointer on it holds it open', () => {
   expect(screen.queryByRole('dialog')).toBeNull()
 })
 
+test('a pointer on it holds it open, wherever the focus goes', () => {
+  act(() => openModal({ type: 'error', title: 'Broken', message: 'It is.' }))
+  const box = screen.getByRole('dialog')
+  fireEvent.pointerMove(box)
+  act(() => screen.getByRole('button', { name: 'Close' }).focus())
+  act(() => box.focus())
+  pass(20_000)
+  expect(screen.getByRole('dialog')).toBeTruthy()
+})
+
 test('a message that follows another has 5 s of its own', () => {
   act(() => openModal({ type: 'error', title: 'Broken', message: 'It is.' }))
   pass(4000)

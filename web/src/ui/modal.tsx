@@ -42,8 +42,9 @@ interface ModalCardProps {
 function ModalCard({ content, closeLabel }: ModalCardProps) {
   const { id, title, type, actions = [], redirectTo, redirectLabel } = content
   const box = useRef<HTMLDivElement>(null)
-  const [held, setHeld] = useState(false)
-  useAutoClose((type === 'success' || type === 'error') && actions.length === 0, held, id)
+  const [hovered, setHovered] = useState(false)
+  const [focused, setFocused] = useState(false)
+  useAutoClose((type === 'success' || type === 'error') && actions.length === 0, hovered || focused, id)
   return (
     <Radix.Content
       ref={box}
@@ -58,10 +59,10 @@ function ModalCard({ content, closeLabel }: ModalCardProps) {
       }}
       onCloseAutoFocus={giveBackFocus}
       // Not onPointerEnter: a pointer that rests where the modal appears did not come to hold it.
-      onPointerMove={() => setHeld(true)}
-      onPointerLeave={() => setHeld(false)}
-      onFocus={(event) => setHeld(event.target !== box.current)}
-      onBlur={() => setHeld(false)}
+      onPointerMove={() => setHovered(true)}
+      onPointerLeave={() => setHovered(false)}
+      onFocus={(event) => setFocused(event.target !== box.current)}
+      onBlur={() => setFocused(false)}
       className="fixed inset-x-4 inset-y-0 z-50 m-auto h-fit animate-rise rounded-card border border-line-2 bg-ink-2 p-6 shadow-overlay sm:inset-x-0 sm:max-w-[440px]"
     >
       <div className="flex items-center gap-3">
