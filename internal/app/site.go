@@ -86,7 +86,7 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request, name string) {
 			h.Set("Content-Encoding", "gzip")
 			text = made.gzipped
 		}
-		_, _ = w.Write(text) //nolint:gosec // a page of ours, its texts escaped; an error means the client went away
+		_, _ = w.Write(text) // a page of ours, its texts escaped; an error means the client went away
 		return
 	}
 	for _, e := range encodings {

@@ -76,6 +76,7 @@ func (event *Event) read(e stripe.Event) error {
 		if p := invoice.Parent; p != nil && p.SubscriptionDetails != nil && p.SubscriptionDetails.Subscription != nil {
 			event.SubscriptionID = p.SubscriptionDetails.Subscription.ID
 		}
+	default: // nothing that we act on
 	}
 	return nil
 }
