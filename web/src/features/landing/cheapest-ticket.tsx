@@ -1,3 +1,4 @@
+import { clsx } from 'clsx'
 import type { Offer } from '@/api/types'
 import { copy } from '@/copy/en'
 import { useResources } from '@/features/offers/queries'
@@ -28,8 +29,12 @@ export function CheapestTicket() {
           {best ? copy.landing.offers(offers.length, providerNames(offers).length) : null}
         </span>
       </div>
-      <div className="min-h-74 p-5">
-        {best ? <Ticket offer={best} /> : unknown ? <p>{copy.landing.noPreview}</p> : <Waiting />}
+      {/* What waits keeps its place under what comes: the page must not move. */}
+      <div className="grid grid-cols-1 p-5">
+        <Waiting done={best !== null || unknown} />
+        <div className="col-start-1 row-start-1 min-w-0">
+          {best ? <Ticket offer={best} /> : unknown ? <p>{copy.landing.noPreview}</p> : null}
+        </div>
       </div>
     </aside>
   )
@@ -74,12 +79,23 @@ function Ticket({ offer }: { offer: Offer }) {
   )
 }
 
-function Waiting() {
+/** As high as a ticket, row by row. */
+function Waiting({ done }: { done: boolean }) {
   return (
-    <div aria-hidden="true" className="grid grid-cols-1 gap-4">
-      <Skeleton className="h-7 w-40" />
-      <Skeleton className="h-16 w-48" />
-      <Skeleton className="h-28" />
+    <div aria-hidden="true" className={clsx('col-start-1 row-start-1', done && 'invisible')}>
+      <div className="flex h-7 items-center">
+        <Skeleton className="h-5 w-40" />
+      </div>
+      <p className="mt-3 text-control">&nbsp;</p>
+      <Skeleton className="mt-1 h-11 w-48" />
+      <div className="mt-5 grid grid-cols-1 gap-3">
+        {Object.keys(copy.offer.bars).map((bar) => (
+          <p key={bar} className="flex items-center text-meta">
+            &nbsp;
+            <Skeleton className="h-1.5 flex-1" />
+          </p>
+        ))}
+      </div>
     </div>
   )
 }

@@ -60,13 +60,13 @@ function Hero() {
       <div>
         <h1
           tabIndex={-1}
-          className="font-semibold text-[44px] leading-[1.02] tracking-[-.035em] sm:text-[56px] xl:text-[68px]"
+          className="whitespace-nowrap font-semibold text-[clamp(34px,11.2vw,44px)] leading-[1.02] tracking-[-.035em] sm:text-[56px] xl:text-[68px]"
         >
           {first}
           <br />
           {second}
         </h1>
-        <p className="mt-6 max-w-[50ch] text-card">
+        <p className="mt-6 max-w-[560px] text-card">
           {before}{' '}
           <code className="num rounded-badge bg-ink-2 px-1.5 py-0.5 text-hi text-lead">{folder}</code> {after}
         </p>
