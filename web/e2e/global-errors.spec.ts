@@ -14,7 +14,7 @@ test('16 a page that cannot be drawn says Application Error', async ({ page, vis
     }
   })
   await page.goto('/pods')
-  await expect(page.getByRole('heading', { name: 'Application Error' })).toBeVisible()
+  await expect(page.getByRole('heading', { level: 1, name: 'Application Error' })).toBeVisible()
   await expect(page.getByText(text)).toBeVisible()
   await expect(page).toHaveTitle(/Homeport/)
   await expect(page.getByRole('main')).toHaveCount(1)
