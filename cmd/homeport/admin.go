@@ -84,6 +84,46 @@ func migrateCommand(s *settings) *cobra.Command {
 	return migrate
 }
 
+func ledgerCommand(s *settings) *cobra.Command {
+	var asJSON bool
+	verify := &cobra.Command{
+		Use: "verify", Short: "Recompute every wallet and name each row that is wrong", Args: cobra.NoArgs,
+		Long: "Recompute every wallet from its transfers and segments, in one read-only snapshot that no one waits for.\n" +
+			"The exit status is 1 when a row is wrong.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withAdmin(cmd, s, func(ctx context.Context, m *app.Admin) error {
+				r, err := m.VerifyLedger(ctx)
+				if err != nil {
+					return err
+				}
+				if err := result(cmd.OutOrStdout(), asJSON, r, ledgerText(r)); err != nil {
+					return err
+				}
+				if !r.OK {
+					return fmt.Errorf("%d rows of the books are wrong", len(r.Problems))
+				}
+				return nil
+			})
+		},
+	}
+	verify.Flags().BoolVar(&asJSON, "json", false, "one JSON object")
+	ledger := &cobra.Command{Use: "ledger", Short: "The books"}
+	ledger.AddCommand(verify)
+	return ledger
+}
+
+func ledgerText(r app.LedgerReport) string {
+	text := fmt.Sprintf("%d wallets, %d segments, %d transfers: ", r.Wallets, r.Segments, r.Transfers)
+	if r.OK {
+		return text + "the books are right."
+	}
+	text += fmt.Sprintf("%d rows are wrong, by %s USD.", len(r.Problems), r.ImbalanceUSD)
+	for _, p := range r.Problems {
+		text += fmt.Sprintf("\n%-12s %s (team %s): %s", p.Kind, p.Row, p.TeamID, p.Detail)
+	}
+	return text
+}
+
 func sandboxCommand(s *settings) *cobra.Command {
 	var asJSON bool
 	stop := &cobra.Command{

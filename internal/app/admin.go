@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"homeport.dev/homeport/internal/apitype"
 	"homeport.dev/homeport/internal/clock"
 	"homeport.dev/homeport/internal/fail"
 	"homeport.dev/homeport/internal/pg"
@@ -63,6 +64,44 @@ func (m *Admin) VolumeRepository(ctx context.Context, volumeID uuid.UUID) (Repos
 // Migrations lists the schema's migrations and when each was applied.
 func (m *Admin) Migrations(ctx context.Context) ([]pg.Migration, error) {
 	return pg.MigrationStatus(ctx, m.app.pool)
+}
+
+// A LedgerReport is what a recomputation of the books found.
+type LedgerReport struct {
+	OK           bool            `json:"ok"`
+	Wallets      int64           `json:"wallets"`
+	Segments     int64           `json:"segments"`
+	Transfers    int64           `json:"transfers"`
+	ImbalanceUSD apitype.Decimal `json:"imbalance_usd"`
+	Problems     []LedgerProblem `json:"problems"`
+}
+
+// A LedgerProblem is one row that is wrong.
+type LedgerProblem struct {
+	Kind   string          `json:"kind"`
+	Row    string          `json:"row"`
+	TeamID uuid.UUID       `json:"team_id"`
+	Detail string          `json:"detail"`
+	OffUSD apitype.Decimal `json:"off_usd"`
+}
+
+// VerifyLedger recomputes every wallet from its transfers and segments. It
+// changes nothing, and no one waits for it.
+func (m *Admin) VerifyLedger(ctx context.Context) (LedgerReport, error) {
+	found, err := m.app.wallet.Recompute(ctx)
+	if err != nil {
+		return LedgerReport{}, err
+	}
+	r := LedgerReport{
+		OK: len(found.Problems) == 0, Wallets: found.Wallets, Segments: found.Segments, Transfers: found.Transfers,
+		ImbalanceUSD: apitype.Decimal(found.Imbalance().Decimal()), Problems: []LedgerProblem{},
+	}
+	for _, p := range found.Problems {
+		r.Problems = append(r.Problems, LedgerProblem{
+			Kind: p.Kind, Row: p.Row, TeamID: p.TeamID, Detail: p.Detail, OffUSD: apitype.Decimal(p.Off.Decimal()),
+		})
+	}
+	return r, nil
 }
 
 // SandboxStop ends every sandbox pod of the state folder and returns how many.

@@ -108,6 +108,7 @@ func (a *App) background() []loop {
 		{"offers", offersEvery, a.offers.Refresh},
 		{"exhaustion", 500 * time.Millisecond, a.meter.ExhaustSweep},
 		{"settlement", time.Minute, a.meter.SettleSweep},
+		{"ledger check", time.Minute, func(ctx context.Context) error { return a.wallet.CheckNight(ctx, a.clock.Now()) }},
 		{"payments", time.Minute, a.payments.ReadOpen},
 		{"late money", 10 * time.Second, a.returnLateMoney},
 		{"unpaid teams", time.Minute, a.payments.ExpireTeams},

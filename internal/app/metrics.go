@@ -9,6 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"homeport.dev/homeport/internal/money"
 )
 
 // metrics are what a node counts; they are served on their own listener.
@@ -61,9 +63,47 @@ func (g podGauge) Collect(c chan<- prometheus.Metric) {
 	}
 }
 
+// ledgerGauges read what the last nightly look at the books found: any node
+// may have made it.
+type ledgerGauges struct {
+	app                 *App
+	imbalance, problems *prometheus.Desc
+}
+
+func newLedgerGauges(a *App) ledgerGauges {
+	return ledgerGauges{
+		app: a,
+		imbalance: prometheus.NewDesc("ledger_imbalance_usd",
+			"Money that is not where the transfers and segments say, at the last nightly check.", nil, nil),
+		problems: prometheus.NewDesc("ledger_problems", "Rows of the books that were wrong at the last nightly check.", nil, nil),
+	}
+}
+
+// Describe names the gauges.
+func (g ledgerGauges) Describe(c chan<- *prometheus.Desc) {
+	c <- g.imbalance
+	c <- g.problems
+}
+
+// Collect reads the last check; before the first there is nothing to tell.
+func (g ledgerGauges) Collect(c chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(g.app.base, 2*time.Second)
+	defer cancel()
+	last, ok, err := g.app.wallet.LastCheck(ctx)
+	if err != nil {
+		c <- prometheus.NewInvalidMetric(g.imbalance, err)
+		return
+	}
+	if !ok {
+		return
+	}
+	c <- prometheus.MustNewConstMetric(g.imbalance, prometheus.GaugeValue, float64(last.Imbalance)/float64(money.Dollar))
+	c <- prometheus.MustNewConstMetric(g.problems, prometheus.GaugeValue, float64(last.Problems))
+}
+
 // metricsHandler serves /metrics and pprof.
 func (a *App) metricsHandler() http.Handler {
-	a.metrics.registry.MustRegister(podGauge{a, prometheus.NewDesc("pods", "Live pods.", []string{"status"}, nil)})
+	a.metrics.registry.MustRegister(podGauge{a, prometheus.NewDesc("pods", "Live pods.", []string{"status"}, nil)}, newLedgerGauges(a))
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(a.metrics.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

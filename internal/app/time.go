@@ -25,7 +25,10 @@ func (a *App) advanceClock(ctx context.Context, by time.Duration) (time.Duration
 	if err := a.meter.RunDue(ctx, a.clock.Now()); err != nil {
 		return offset, err
 	}
-	return offset, a.followSubscriptions(ctx)
+	if err := a.followSubscriptions(ctx); err != nil {
+		return offset, err
+	}
+	return offset, a.wallet.CheckNight(ctx, a.clock.Now())
 }
 
 // followSubscriptions bills the months that are over, and lets payments see

@@ -4,76 +4,81 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"homeport.dev/homeport/internal/money"
 )
 
-// sqlVerifyWallets recomputes every balance from the transfers alone.
-const sqlVerifyWallets = `
-with moved as (
-  select account_id, sum(amount)::bigint as amount from (
-    select credit_account_id as account_id, amount_usd_micro as amount from transfer
-    union all
-    select debit_account_id, -amount_usd_micro from transfer
-  ) m group by account_id
-)
-select 'wallet of team ' || w.team_id || ': balance ' || w.balance_usd_micro || ', transfers make ' || coalesce(b.amount, 0)
-  || '; owes ' || w.receivable_usd_micro || ', transfers make ' || -coalesce(r.amount, 0)
-from wallet w
-left join moved b on b.account_id = w.account_id
-left join moved r on r.account_id = w.receivable_account_id
-where w.balance_usd_micro <> coalesce(b.amount, 0) or w.receivable_usd_micro <> -coalesce(r.amount, 0)
-order by 1`
+// A Problem is one row of the books that is not as it must be.
+type Problem struct {
+	Kind   string    `db:"kind"`    // what was checked: balance, receivable, burn, exhaustion, parties, window, gap, total, segment
+	Row    string    `db:"row"`     // which row: "wallet <team>", "transfer <id>", "segment <id>"
+	TeamID uuid.UUID `db:"team_id"` // whose money; uuid.Nil when the row does not say
+	Detail string    `db:"detail"`  // what it holds and what it should hold, in micro-USD
+	// Off is by how much money the row is wrong, 0 where it is not an amount
+	// that is wrong, or where a total names the same money.
+	Off money.USD `db:"off"`
+}
 
-// sqlVerifyAccounts finds transfers that name an account which is not there.
-const sqlVerifyAccounts = `
-select 'transfer ' || t.id || ' names an unknown account' from transfer t
-where not exists (select from account a where a.id = t.debit_account_id)
-  or not exists (select from account a where a.id = t.credit_account_id)
-order by t.id`
+// String writes the problem as one line.
+func (p Problem) String() string { return p.Row + ": " + p.Detail }
 
-// sqlVerifySegments compares what was posted for each segment with its exact
-// cost up to the watermark: never above it, and below it by no more than was
-// written off.
-const sqlVerifySegments = `
-with posted as (
-  select segment_id, sum(case code when 'charge' then amount_usd_micro else -amount_usd_micro end)::bigint as amount
-  from transfer where segment_id is not null and code in ('charge', 'refund') group by segment_id
-), written as (
-  select reference_id, sum(amount_usd_micro)::bigint as amount from transfer where code = 'writeoff' group by reference_id
-), ran as (
-  select s.id, greatest(0, least(coalesce(s.stopped_us, w.settled_us), w.settled_us) - s.started_us) as us,
-    s.rate_usd_micro_per_hour as rate
-  from segment s join wallet w on w.team_id = s.team_id
-), exact as (
-  select id, us / 3600000000 * rate + us % 3600000000 * rate / 3600000000 as amount from ran
-)
-select 'segment ' || e.id || ': posted ' || coalesce(p.amount, 0) || ' + ' || coalesce(o.amount, 0)
-  || ' written off, exactly ' || e.amount
-from exact e
-left join posted p on p.segment_id = e.id
-left join written o on o.reference_id = e.id::text
-where coalesce(p.amount, 0) > e.amount or coalesce(p.amount, 0) + coalesce(o.amount, 0) < e.amount
-order by 1`
+// A Report is what a look at the whole of the books found.
+type Report struct {
+	Wallets, Segments, Transfers int64
+	Problems                     []Problem
+}
+
+// Imbalance is how much money is not where it should be, summed up over
+// wallets and segments: 0 when the books are right.
+func (r Report) Imbalance() money.USD {
+	var sum money.USD
+	for _, p := range r.Problems {
+		sum += p.Off
+	}
+	return sum
+}
+
+const sqlCountBooks = `
+select (select count(*) from wallet) as wallets, (select count(*) from segment) as segments,
+  (select count(*) from transfer) as transfers`
 
 // Verify recomputes the books from the transfers and the segments, and returns
-// one line for each thing that is not as it must be. It reads everything: for
-// an operator's command and for tests.
-func (s *Service) Verify(ctx context.Context) ([]string, error) {
-	var problems []string
+// each row that is not as it must be. It reads everything.
+func (s *Service) Verify(ctx context.Context) ([]Problem, error) {
+	r, err := s.Recompute(ctx)
+	return r.Problems, err
+}
+
+// Recompute recomputes every wallet from its transfers and its segments, in
+// one snapshot: it locks nothing, changes nothing and sees no half-done work,
+// so it may look at the books of a running server.
+func (s *Service) Recompute(ctx context.Context) (Report, error) {
+	var r Report
 	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err := pgx.BeginTxFunc(ctx, s.Pool, snapshot, func(tx pgx.Tx) error {
-		for _, sql := range []string{sqlVerifyWallets, sqlVerifyAccounts, sqlVerifySegments} {
+		if err := tx.QueryRow(ctx, sqlCountBooks).Scan(&r.Wallets, &r.Segments, &r.Transfers); err != nil {
+			return err
+		}
+		for _, sql := range []string{
+			sqlVerifyBalances, sqlVerifyReceivables, sqlVerifyBurn, sqlVerifyExhaustion, sqlVerifyParties,
+			sqlVerifyWindows, sqlVerifyTotals, sqlVerifySegments,
+		} {
 			rows, err := tx.Query(ctx, sql)
 			if err != nil {
-				return fmt.Errorf("verify the books: %w", err)
+				return err
 			}
-			found, err := pgx.CollectRows(rows, pgx.RowTo[string])
+			found, err := pgx.CollectRows(rows, pgx.RowToStructByName[Problem])
 			if err != nil {
-				return fmt.Errorf("verify the books: %w", err)
+				return err
 			}
-			problems = append(problems, found...)
+			r.Problems = append(r.Problems, found...)
 		}
 		return nil
 	})
-	return problems, err
+	if err != nil {
+		return Report{}, fmt.Errorf("recompute the books: %w", err)
+	}
+	return r, nil
 }
