@@ -425,7 +425,7 @@ export const copy = {
     signInToManage: 'Sign in to manage teams',
     danger: 'Danger Zone',
     dangerText:
-      'Its invitations and keys end, its volumes go to your trash for 30 days, and what is left in its wallet goes back to those who paid it. The team cannot be brought back.',
+      'Deleting a team ends its invitations and keys, moves its volumes to your trash for 30 days and returns what is left in its wallet to those who paid it. It cannot be brought back.',
     delete: 'Delete team',
     deleteTitle: 'Delete Team',
     deleteMessage: (name: string) => `Type ${name} to delete the team.`,

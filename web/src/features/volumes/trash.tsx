@@ -75,7 +75,7 @@ function Row({ volume }: { volume: Volume }) {
       <div className="min-w-0 flex-1 basis-60">
         <VolumeName volume={volume} />
       </div>
-      <p className="price basis-60 text-control text-low">
+      <p className="price flex-1 basis-48 text-control text-low sm:flex-none sm:basis-72">
         {usedText(volume.size_gb)}
         {volume.purge_at ? (
           <span className="block text-meta">{copy.storage.keptUntil(formatDateTime(volume.purge_at))}</span>
