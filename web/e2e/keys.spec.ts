@@ -95,6 +95,8 @@ test('136 a deleted row goes at once and comes back to its place on failure', as
   )
   await visit('/ssh-keys', { as: await seeds.hobby1() })
   const shown = page.locator('tbody td:first-child') // a modal hides the table's roles
+  await expect(shown).toHaveCount(3)
+  await hold(page, 'get', '/ssh-keys') // what follows does not wait for another reading
   for (const [detail, text] of [
     ['in use', 'in use'],
     [undefined, 'Failed to delete SSH key'],

@@ -161,6 +161,8 @@ test('128 a deleted row goes at once and comes back to its place on failure', as
   )
   await visit('/storage', { as: await seeds.hobby1() })
   const shown = page.locator('tbody td:first-child') // a modal hides the table's roles
+  await expect(shown).toHaveCount(3)
+  await hold(page, 'get', '/volumes') // what follows does not wait for another reading
   for (const [detail, text] of [
     ['in use', 'Error deleting volume: in use'],
     [undefined, 'Failed to delete volume'],
