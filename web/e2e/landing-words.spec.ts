@@ -55,7 +55,7 @@ test('37 the operator’s testimonials take the place of the samples', async ({ 
         // A page of the shell knows them too.
         await page.goto('/custom-infrastructure')
         await page.getByRole('link', { name: 'Homeport' }).first().click()
-        await expect(page).toHaveURL(`${homeport.url}/`)
+        await expect(page).toHaveURL(/\/home$/)
         await expectVoices(page, voices)
       }
       await context.close()
