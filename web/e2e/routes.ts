@@ -57,6 +57,6 @@ export async function follow(page: Page, path: string): Promise<void> {
 export async function open(page: Page, traffic: Traffic, path: string): Promise<void> {
   await page.goto(path)
   await expect(page.getByRole('heading', { level: 1 })).toBeVisible()
-  await expect(page.locator('main div.animate-beat')).toHaveCount(0) // no skeleton is left
+  await expect(page.locator('main div.animate-beat.bg-ink-2')).toHaveCount(0) // no skeleton is left
   await traffic.quiet()
 }
