@@ -6,6 +6,7 @@ import { Dot } from '@/ui/badge'
 import { Button } from '@/ui/button'
 import { EmptyState } from '@/ui/empty-state'
 import { useMinute } from '@/ui/now'
+import { Skeleton } from '@/ui/spinner'
 import { isCut } from './model'
 import { dayName, type SpendDay, scaleEnd, spendByDay, spendTotal } from './spend'
 import { SpendTable } from './spend-table'
@@ -17,13 +18,14 @@ const barWidth = 2.4
 const leastShare = 1.5
 
 /** What each of the last 30 days cost: as bars, or as a table. */
-export default function SpendChart({ transactions }: { transactions: readonly Transaction[] }) {
+export default function SpendChart({ transactions }: { transactions: readonly Transaction[] | undefined }) {
   const now = useMinute()
-  const spend = useMemo(() => spendByDay(transactions, now), [transactions, now])
+  const spend = useMemo(() => spendByDay(transactions ?? [], now), [transactions, now])
   const [asTable, setAsTable] = useState(false)
   const [chosen, setChosen] = useState<number | null>(null)
   const total = spendTotal(spend)
   const day = chosen === null ? undefined : spend[chosen]
+  if (!transactions) return <Skeleton className="min-h-72 rounded-card" />
   if (spend.every(({ pods, storage }) => pods === 0 && storage === 0)) {
     return (
       <div className="grid min-h-72">

@@ -4,14 +4,11 @@ import { Skeleton } from '@/ui/spinner'
 
 const SpendChart = lazy(() => import('./spend-chart'))
 
-/** The chart of what was spent; a block of its height until it is there. */
+/** The chart of what was spent, fetched while the transactions are; a block of its height until both are there. */
 export function Spend({ transactions }: { transactions: readonly Transaction[] | undefined }) {
-  const waiting = <Skeleton className="min-h-72 rounded-card" />
-  return transactions ? (
-    <Suspense fallback={waiting}>
+  return (
+    <Suspense fallback={<Skeleton className="min-h-72 rounded-card" />}>
       <SpendChart transactions={transactions} />
     </Suspense>
-  ) : (
-    waiting
   )
 }
