@@ -37,8 +37,10 @@ export class Homeport {
   }
 
   private env(extra: Record<string, string> = {}): NodeJS.ProcessEnv {
+    // What steers the tests and the measurements is no setting of the server.
+    const own = Object.entries(process.env).filter(([name]) => !/^HOMEPORT_(BIN|BENCH)/.test(name))
     return {
-      ...process.env,
+      ...Object.fromEntries(own),
       HOMEPORT_ADDR: `127.0.0.1:${this.port}`,
       HOMEPORT_PUBLIC_URL: this.url,
       HOMEPORT_STATE_DIR: this.state,
@@ -49,8 +51,10 @@ export class Homeport {
 
   /** Starts the server and returns when it is ready. */
   async start(extra: Record<string, string> = {}): Promise<void> {
-    const { HOMEPORT_BIN: _, ...env } = this.env(extra)
-    const child = spawn(join(bin, 'homeport'), ['serve'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(join(bin, 'homeport'), ['serve'], {
+      env: this.env(extra),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
     for (const stream of [child.stdout, child.stderr]) stream?.on('data', (b) => this.logs.push(String(b)))
     this.child = child
     for (let i = 0; i < 600; i++) {
@@ -69,6 +73,7 @@ export class Homeport {
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
     const child = this.child
     if (child === undefined) return null
+    if (child.exitCode !== null) return child.exitCode
     const gone = new Promise<number | null>((r) => child.once('exit', (code) => r(code)))
     child.kill(signal)
     this.child = undefined
@@ -85,9 +90,8 @@ export class Homeport {
 
   /** Runs an operator's command and returns what it printed. */
   command(...args: string[]): string {
-    const { HOMEPORT_BIN: _, ...env } = this.env()
     return execFileSync(join(bin, 'homeport'), args, {
-      env,
+      env: this.env(),
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'pipe'],
     })
