@@ -179,6 +179,7 @@ async function judge(port: number, url: string, only?: string): Promise<Record<s
       '--quiet',
       '--disable-storage-reset',
       `--only-categories=${only ?? 'performance,accessibility,best-practices,seo'}`,
+      ...(only ? ['--throttling-method=provided'] : []), // speed is asked of the landing page only
     ],
     { maxBuffer: 64 << 20 },
   )
