@@ -57,6 +57,7 @@ export async function follow(page: Page, path: string): Promise<void> {
 export async function open(page: Page, traffic: Traffic, path: string): Promise<void> {
   await page.goto(path)
   await expect(page.getByRole('heading', { level: 1 })).toBeVisible()
-  await expect(page.locator('main div.animate-beat.bg-ink-2')).toHaveCount(0) // no skeleton is left
+  const skeletons = page.locator('main div.animate-beat.bg-ink-2').filter({ visible: true })
+  await expect(skeletons).toHaveCount(0)
   await traffic.quiet()
 }

@@ -90,10 +90,10 @@ function Waiting({ done }: { done: boolean }) {
       <Skeleton className="mt-1 h-11 w-48" />
       <div className="mt-5 grid grid-cols-1 gap-3">
         {Object.keys(copy.offer.bars).map((bar) => (
-          <p key={bar} className="flex items-center text-meta">
+          <div key={bar} className="flex items-center text-meta">
             &nbsp;
             <Skeleton className="h-1.5 flex-1" />
-          </p>
+          </div>
         ))}
       </div>
     </div>
