@@ -57,6 +57,10 @@ func (till) Source() wallet.Source { return wallet.Test }
 
 func (till) Minimum() money.USD { return money.Cent }
 
+func (till) CreateCustomer(_ context.Context, c payment.Customer) (string, error) {
+	return "cus_" + c.TeamID.String(), nil
+}
+
 func (till) CreateTopUp(_ context.Context, o payment.Order) (payment.Session, error) {
 	return payment.Session{ID: o.ID.String(), OrderID: o.ID, URL: "https://pay.example/" + o.ID.String()}, nil
 }

@@ -27,6 +27,7 @@ import (
 	"homeport.dev/homeport/internal/meter"
 	"homeport.dev/homeport/internal/offer"
 	"homeport.dev/homeport/internal/payment"
+	"homeport.dev/homeport/internal/payment/stripe"
 	"homeport.dev/homeport/internal/payment/testpay"
 	"homeport.dev/homeport/internal/pg"
 	"homeport.dev/homeport/internal/pod"
@@ -230,6 +231,19 @@ func (a *App) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// collector is what a person is told of who collects the money.
+func (a *App) collector() string {
+	switch {
+	case a.testpay != nil:
+		return "built-in test checkout, no real money"
+	case a.config.StripeKey == "":
+		return "not set up: set HOMEPORT_STRIPE_SECRET_KEY"
+	case stripe.IsLive(a.config.StripeKey):
+		return "Stripe, real money"
+	}
+	return "Stripe, test mode, no real money"
+}
+
 // greet tells a person where everything is.
 func (a *App) greet(ctx context.Context, out io.Writer) {
 	c := a.config
@@ -237,8 +251,8 @@ func (a *App) greet(ctx context.Context, out io.Writer) {
 	if a.mailbox != nil && c.doors() {
 		fmt.Fprintf(out, "  mails          %s/dev/mailbox\n", c.PublicURL)
 	}
+	fmt.Fprintf(out, "  payments       %s\n", a.collector())
 	if c.doors() {
-		fmt.Fprintf(out, "  payments       built-in test checkout, no real money\n")
 		fmt.Fprintf(out, "  business time  %s (moved by %s)\n", a.clock.Now().Format(time.RFC3339), a.clock.Offset())
 	}
 	fmt.Fprintf(out, "  pods           sandboxes on this machine, ssh to NAME.%s\n", c.PodHost)

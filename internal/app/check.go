@@ -13,12 +13,13 @@ import (
 	"strings"
 	"time"
 
+	"homeport.dev/homeport/internal/payment/stripe"
 	"homeport.dev/homeport/internal/seal"
 )
 
 // check names everything that is wrong with the settings.
 func (c *Config) check() []error {
-	var errs []error
+	errs := c.checkStripe()
 	bad := func(name, format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%s%s: %s", prefix, name, fmt.Sprintf(format, args...)))
 	}
@@ -48,7 +49,7 @@ func (c *Config) check() []error {
 		of    []string
 	}{
 		"SANDBOX_MARKET": {c.SandboxMarket, []string{"constant", "walk"}}, "SANDBOX_NETWORK": {c.SandboxNet, []string{"none"}},
-		"SIGNUP": {c.Signup, []string{"open", "invited"}},
+		"SIGNUP": {c.Signup, []string{"open", "invited"}}, "STRIPE_TAX": {c.StripeTax, []string{"none", "automatic"}},
 	} {
 		if !slices.Contains(one.of, one.value) {
 			bad(name, "%q is not one of %s", one.value, strings.Join(one.of, ", "))
@@ -74,6 +75,36 @@ func (c *Config) check() []error {
 	}
 	if u, err := url.Parse(c.BlobURL); c.BlobURL != "" && (err != nil || u.Scheme != "file" || u.Host != "" || u.Path == "") {
 		bad("BLOB_URL", "only file:///path is known")
+	}
+	return errs
+}
+
+// checkStripe holds the guards of real money: no half of a configuration, no
+// live key where anybody on the machine could listen in.
+func (c *Config) checkStripe() (errs []error) {
+	bad := func(name, format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%s%s: %s", prefix, name, fmt.Sprintf(format, args...)))
+	}
+	if err := checkOrigin(c.StripeBase); err != nil && c.StripeBase != "" {
+		bad("STRIPE_API_BASE", "%v", err)
+	}
+	if c.StripeKey == "" {
+		if c.StripeWebhook != "" {
+			bad("STRIPE_WEBHOOK_SECRET", "it is for Stripe, and HOMEPORT_STRIPE_SECRET_KEY is not set")
+		}
+		return errs
+	}
+	if err := stripe.CheckKey(c.StripeKey); err != nil {
+		bad("STRIPE_SECRET_KEY", "%v", err)
+	}
+	if !strings.HasPrefix(c.StripeWebhook, "whsec_") {
+		bad("STRIPE_WEBHOOK_SECRET", "Stripe's events cannot be told from forged ones without the endpoint's signing secret (whsec_...)")
+	}
+	if u, err := url.Parse(c.PublicURL); stripe.IsLive(c.StripeKey) && (err != nil || u.Scheme != "https") {
+		bad("STRIPE_SECRET_KEY", "a live key needs a public address with https")
+	}
+	if stripe.IsLive(c.StripeKey) && c.StripeBase != "" {
+		bad("STRIPE_API_BASE", "a live key goes to Stripe's own address alone")
 	}
 	return errs
 }

@@ -34,6 +34,10 @@ type Config struct {
 	SupportEmail  string `name:"SUPPORT_EMAIL" default:"support@localhost" doc:"shown where users may need help"`
 	SalesEmail    string `name:"SALES_EMAIL" default:"sales@localhost" doc:"address of Talk to Sales"`
 	Testimonials  string `name:"TESTIMONIALS" doc:"JSON file of the landing page's three testimonials, each {quote, name, work}; empty: samples, marked as such"`
+	StripeKey     string `name:"STRIPE_SECRET_KEY" secret:"true" doc:"Stripe account that collects the money; empty: the built-in test checkout, on this machine only"`
+	StripeWebhook string `name:"STRIPE_WEBHOOK_SECRET" secret:"true" doc:"signing secret of Stripe's endpoint /webhooks/stripe (whsec_...)"`
+	StripeBase    string `name:"STRIPE_API_BASE" doc:"address of Stripe's API; empty: https://api.stripe.com"`
+	StripeTax     string `name:"STRIPE_TAX" default:"none" doc:"tax on top of the prices: none, or automatic by Stripe Tax"`
 	MasterKey     string `name:"MASTER_KEY" secret:"true" doc:"64 hex digits that seal secrets in the database; empty: drawn once into the state folder"`
 	SandboxMarket string `name:"SANDBOX_MARKET" default:"constant" doc:"prices of the sandbox clouds: constant or walk"`
 	SandboxNet    string `name:"SANDBOX_NETWORK" default:"none" doc:"network of sandbox pods: none"`

@@ -83,6 +83,16 @@ func each[T any](ctx context.Context, ids []T, atOnce int, fn func(context.Conte
 
 // background lists everything a node does without being asked.
 func (a *App) background() []loop {
+	all := a.always()
+	if a.testpay != nil {
+		all = append(all, loop{"test renewals", 10 * time.Second, a.testpay.RenewDue},
+			loop{"test payments", time.Second, a.testpay.DeliverDue})
+	}
+	return all
+}
+
+// always lists what every node does, however it is set up.
+func (a *App) always() []loop {
 	return []loop{
 		{"clock", time.Second, a.followClock},
 		{"node", 2 * time.Second, a.pods.Beat},
@@ -112,8 +122,6 @@ func (a *App) background() []loop {
 		{"payments", time.Minute, a.payments.ReadOpen},
 		{"late money", 10 * time.Second, a.returnLateMoney},
 		{"unpaid teams", time.Minute, a.payments.ExpireTeams},
-		{"test renewals", 10 * time.Second, a.testpay.RenewDue},
-		{"test payments", time.Second, a.testpay.DeliverDue},
 		{"snapshots", 10 * time.Second, a.volumes.PublishDue},
 		{"staged snapshots", time.Hour, a.volumes.SweepStaging},
 		{"answers", time.Hour, a.forgetAnswers},

@@ -86,7 +86,7 @@ const (
 // planned are rows whose package is not written yet. It leaves this list when
 // it appears.
 var planned = []string{
-	"blob/s3", "payment/stripe", "provider/docker", "provider/hyperstack",
+	"blob/s3", "provider/docker", "provider/hyperstack",
 	"provider/lambda", "provider/prime", "provider/runpod", "provider/shadeform",
 	"provider/vast", "provider/verda", "sim", "statement",
 }

@@ -83,7 +83,12 @@ func (s *Service) CheckoutCredit(ctx context.Context, scope team.Scope, amountTe
 	if err != nil {
 		return "", fmt.Errorf("order a top-up for team %s: %w", o.TeamID, err)
 	}
-	return s.open(ctx, o.ID, sqlSetSession, func() (Session, error) { return s.Processor.CreateTopUp(ctx, o) })
+	return s.open(ctx, o.ID, sqlSetSession, func() (_ Session, err error) {
+		if o.CustomerID, err = s.customer(ctx, Customer{TeamID: o.TeamID, Email: o.Email}); err != nil {
+			return Session{}, err
+		}
+		return s.Processor.CreateTopUp(ctx, o)
+	})
 }
 
 // open asks the processor for the checkout of an order that is committed, and

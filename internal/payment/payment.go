@@ -22,6 +22,9 @@ var (
 	ErrNotSetUp = fault.New(fault.Unavailable, "payments_not_set_up", "Payments are not set up.")
 	// ErrUnavailable occurs when the processor cannot be reached or refuses.
 	ErrUnavailable = fault.New(fault.Unavailable, "payments_unavailable", "The payment provider cannot be reached. Please try again.")
+	// ErrNoPortal occurs where the processor has no page for its customers, and
+	// for a team that never paid.
+	ErrNoPortal = fault.New(fault.Conflict, "no_billing_portal", "There are no cards or invoices of this team yet.")
 	// ErrAmount occurs for an amount that is no number of 0.01 to 10,000 with
 	// at most 2 decimals, or below the processor's own minimum.
 	ErrAmount = fault.New(fault.Invalid, "amount_invalid", "Please enter an amount from $0.01 to $10,000.")
@@ -48,6 +51,7 @@ type Order struct {
 	ID         uuid.UUID // also the idempotency key
 	TeamID     uuid.UUID
 	Email      string // of the payer
+	CustomerID string // of the team, from CreateCustomer
 	Amount     money.USD
 	SuccessURL string
 	CancelURL  string
@@ -60,10 +64,18 @@ type TeamOrder struct {
 	TeamID     uuid.UUID
 	TeamName   string
 	Email      string // of the payer
+	CustomerID string // of the team, from CreateCustomer
 	Seats      int
 	SeatPrice  money.USD // per seat and month
 	SuccessURL string
 	CancelURL  string
+}
+
+// A Customer is what a team is to a processor: its cards, invoices and receipts
+// belong to it.
+type Customer struct {
+	TeamID uuid.UUID
+	Email  string // where receipts go: who pays first
 }
 
 // A Mode is what a checkout sells.
@@ -118,6 +130,11 @@ type Processor interface {
 	Source() wallet.Source
 	// Minimum is the smallest amount it takes.
 	Minimum() money.USD
+	// CreateCustomer makes the customer of a team.
+	CreateCustomer(ctx context.Context, c Customer) (string, error)
+	// PortalURL opens the page on which a customer changes cards and finds
+	// invoices; it leads back to returnURL. The fault is ErrNoPortal.
+	PortalURL(ctx context.Context, customerID, returnURL string) (string, error)
 	// CreateTopUp opens a checkout. The same order again gives the same one.
 	CreateTopUp(ctx context.Context, o Order) (Session, error)
 	// CreateSubscription opens a checkout for a team's subscription. The same

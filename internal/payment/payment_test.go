@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"net/url"
 	"path"
 	"strings"
 	"sync"
@@ -41,13 +43,29 @@ type bank struct {
 	opened   map[string]string // by order
 	subs     map[string]payment.Subscription
 	reads    int // of subscriptions
-	seen     func(payment.TeamOrder)
-	slow     func() // between a reading and its answer
-	down     bool
+
+	customers int // made so far
+	seen      func(payment.TeamOrder)
+	slow      func() // between a reading and its answer
+	down      bool
 }
 
 func (b *bank) Source() wallet.Source { return wallet.Stripe }
 func (b *bank) Minimum() money.USD    { return 50 * money.Cent }
+
+func (b *bank) CreateCustomer(_ context.Context, c payment.Customer) (string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down {
+		return "", errors.New("no route to the bank")
+	}
+	b.customers++
+	return fmt.Sprintf("cus_%d_%s", b.customers, c.TeamID), nil
+}
+
+func (b *bank) PortalURL(_ context.Context, customerID, returnURL string) (string, error) {
+	return "https://bank.test/portal/" + customerID + "?back=" + url.QueryEscape(returnURL), nil
+}
 
 func (b *bank) CreateTopUp(_ context.Context, o payment.Order) (payment.Session, error) {
 	b.mu.Lock()

@@ -66,7 +66,12 @@ func (s *Service) CheckoutTeam(ctx context.Context, by team.Person, r TeamReques
 		SuccessURL: s.PublicURL + "/billing?team_id=" + ids.Team.String() + "&subscribe=success",
 		CancelURL:  s.PublicURL + "/create-team",
 	}
-	return s.open(ctx, o.ID, sqlSetTeamSession, func() (Session, error) { return s.Processor.CreateSubscription(ctx, o) })
+	return s.open(ctx, o.ID, sqlSetTeamSession, func() (_ Session, err error) {
+		if o.CustomerID, err = s.customer(ctx, Customer{TeamID: o.TeamID, Email: o.Email}); err != nil {
+			return Session{}, err
+		}
+		return s.Processor.CreateSubscription(ctx, o)
+	})
 }
 
 // orderTeam reserves a team together with its order.

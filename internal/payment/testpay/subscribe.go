@@ -72,7 +72,7 @@ type invoice struct {
 // first invoice come into being, and Stripe's events tell of all of them.
 func (p *Processor) subscribe(ctx context.Context, tx pgx.Tx, s *Session, card string) error {
 	now := p.Clock.Now().Truncate(time.Second) // Stripe counts in seconds
-	s.CustomerID, s.SubscriptionID, s.InvoiceID = "cus_test_"+draw(), "sub_test_"+draw(), "in_test_"+draw()
+	s.CustomerID, s.SubscriptionID, s.InvoiceID = customerID(s.TeamID), "sub_test_"+draw(), "in_test_"+draw()
 	sub := &subscription{
 		ID: s.SubscriptionID, SessionID: s.ID, OrderID: s.OrderID, TeamID: s.TeamID, CustomerID: s.CustomerID,
 		ItemID: "si_test_" + draw(), Quantity: s.Quantity, SeatPrice: s.Amount / money.USD(s.Quantity), Status: "active",

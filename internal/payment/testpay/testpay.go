@@ -151,6 +151,18 @@ func (p *Processor) reading(m payment.Mode) time.Time {
 	return p.Clock.Wall()
 }
 
+// CreateCustomer names the customer that a team is here.
+func (p *Processor) CreateCustomer(_ context.Context, c payment.Customer) (string, error) {
+	return customerID(c.TeamID), nil
+}
+
+func customerID(teamID uuid.UUID) string { return "cus_test_" + hex.EncodeToString(teamID[:]) }
+
+// PortalURL says that there is none: test money has no cards and no invoices.
+func (p *Processor) PortalURL(context.Context, string, string) (string, error) {
+	return "", payment.ErrNoPortal.With("The test checkout has no page for cards and invoices.")
+}
+
 // CreateTopUp opens a checkout for an order, or finds the one it has.
 func (p *Processor) CreateTopUp(ctx context.Context, o payment.Order) (payment.Session, error) {
 	return p.create(ctx, &Session{
