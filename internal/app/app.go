@@ -25,6 +25,7 @@ import (
 	"homeport.dev/homeport/internal/mail"
 	"homeport.dev/homeport/internal/mail/mailbox"
 	"homeport.dev/homeport/internal/meter"
+	"homeport.dev/homeport/internal/notice"
 	"homeport.dev/homeport/internal/offer"
 	"homeport.dev/homeport/internal/payment"
 	"homeport.dev/homeport/internal/payment/stripe"
@@ -76,6 +77,7 @@ type App struct {
 	pods     *pod.Service
 	interest *interest.Service
 	meter    *meter.Service
+	notices  *notice.Service
 	payments *payment.Service
 	testpay  *testpay.Processor
 	sandbox  *sandbox.Sandbox

@@ -27,6 +27,7 @@ import (
 	"homeport.dev/homeport/internal/mail"
 	"homeport.dev/homeport/internal/mail/mailbox"
 	"homeport.dev/homeport/internal/meter"
+	"homeport.dev/homeport/internal/notice"
 	"homeport.dev/homeport/internal/offer"
 	"homeport.dev/homeport/internal/payment"
 	"homeport.dev/homeport/internal/payment/stripe"
@@ -194,7 +195,8 @@ func (a *App) wirePeople() error {
 			BlockDelete: func(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, _ time.Time) error {
 				return a.pods.BlockEndTx(ctx, tx, teamID)
 			},
-			OnDelete: a.endTeamTx,
+			OnDelete:      a.endTeamTx,
+			SetSpendLimit: a.wallet.SetLimitTx,
 			OnLeave: func(ctx context.Context, tx pgx.Tx, teamID, userID uuid.UUID, now time.Time) error {
 				return a.pods.LeaveTx(ctx, tx, teamID, userID, now)
 			},
@@ -258,6 +260,7 @@ func (a *App) wirePods(ctx context.Context) error {
 		OnCommitTx: func(ctx context.Context, tx pgx.Tx, volumeID, podID uuid.UUID, final bool, at time.Time) error {
 			return a.pods.NoteCommitTx(ctx, tx, volumeID, podID, final, at)
 		},
+		OnPurgeTx: recordPurge,
 	})
 	runway, err := time.ParseDuration(a.config.MinRunway)
 	if err != nil {
@@ -313,7 +316,13 @@ func (a *App) wireMoney(ctx context.Context) error {
 		Pool: a.pool, Clock: a.clock, Logger: a.logger, Wallet: a.wallet, Teams: a.teams, Jobs: a.queue,
 		Processor: processor, PublicURL: a.config.PublicURL,
 	})
-	a.meter = meter.New(meter.Deps{Pool: a.pool, Clock: a.clock, Logger: a.logger, Wallet: a.wallet, Pods: a.pods})
+	a.notices = notice.New(notice.Deps{
+		Pool: a.pool, Clock: a.clock, Logger: a.logger, Jobs: a.queue, Mail: a.sender, Teams: a.teams, Wallet: a.wallet,
+		PublicURL: a.config.PublicURL,
+	})
+	a.meter = meter.New(meter.Deps{
+		Pool: a.pool, Clock: a.clock, Logger: a.logger, Wallet: a.wallet, Pods: a.pods, Volumes: a.volumes, Notices: a.notices,
+	})
 	return nil
 }
 
@@ -347,6 +356,7 @@ func (a *App) handleJobs() {
 	queue.Handle(a.queue, func(ctx context.Context, j team.SendInvitationJob) error { return a.teams.SendInvitation(ctx, j) })
 	queue.Handle(a.queue, func(ctx context.Context, j pod.ReconcileJob) error { return a.pods.Reconcile(ctx, j.PodID) })
 	queue.Handle(a.queue, func(ctx context.Context, j pod.KeylessJob) error { return a.pods.SendKeyless(ctx, j) })
+	queue.Handle(a.queue, func(ctx context.Context, j notice.LetterJob) error { return a.notices.SendLetter(ctx, j) })
 	queue.Handle(a.queue, func(ctx context.Context, j pod.TerminateJob) error { return a.pods.Terminate(ctx, j.InstanceID) })
 	queue.Handle(a.queue, func(ctx context.Context, j payment.SubscriptionJob) error { return a.payments.ReadSubscription(ctx, j) })
 	queue.Handle(a.queue, func(ctx context.Context, j testpay.DeliverJob) error {

@@ -9,7 +9,7 @@ import (
 // Words of the table that stand for many packages.
 var groups = map[string]string{
 	"base":   "fault fail money id clock pg job blob mail idem seal",
-	"domain": "team audit auth sshkey interest wallet snapshot volume provider offer pod meter payment statement",
+	"domain": "team audit auth sshkey interest wallet notice snapshot volume provider offer pod meter payment statement",
 }
 
 // may lists, for each package, the packages of this module it may import. Not
@@ -40,7 +40,8 @@ var may = map[string]string{
 	"provider":           "fault money",
 	"offer":              "base team provider",
 	"pod":                "base team wallet offer provider volume sshkey dns agentapi",
-	"meter":              "base team wallet pod volume",
+	"notice":             "base team wallet",
+	"meter":              "base team wallet notice pod volume",
 	"payment":            "base team wallet",
 	"payment/stripe":     "payment wallet fault money clock", // wallet: the contract names wallet.Source
 	"payment/testpay":    "base payment wallet",

@@ -19,7 +19,7 @@ type outsideRule struct {
 var outsideRules = []outsideRule{
 	{
 		"github.com/jackc/pgx", "pg pg/pgtest job idem audit mail/mailbox app queue payment/testpay team team/teamtest auth sshkey " +
-			"interest wallet volume offer pod meter payment statement sim", "SQL lives in the domain, never in an edge",
+			"interest wallet notice volume offer pod meter payment statement sim", "SQL lives in the domain, never in an edge",
 	},
 	{"github.com/riverqueue/river", "queue pg", "the domain knows job.Queue; pg runs its migrations"},
 	{"github.com/stripe/stripe-go", "payment payment/*", "the rest speaks of checkouts and events"},

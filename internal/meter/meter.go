@@ -10,11 +10,17 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"homeport.dev/homeport/internal/clock"
+	"homeport.dev/homeport/internal/notice"
+	"homeport.dev/homeport/internal/volume"
 	"homeport.dev/homeport/internal/wallet"
 )
 
-// ReasonBalance is the status reason of a pod whose team ran out of money.
-const ReasonBalance = "balance"
+// The status reasons of pods whose team ran out of money, or used up its
+// month's limit.
+const (
+	ReasonBalance    = "balance"
+	ReasonSpendLimit = "spend_limit"
+)
 
 // Pods ends the pods of teams that may not go on. Package pod implements it.
 type Pods interface {
@@ -34,6 +40,9 @@ type Deps struct {
 	Logger *slog.Logger
 	Wallet *wallet.Service
 	Pods   Pods
+	// Volumes are what unpaid storage is about, Notices what tells of it.
+	Volumes *volume.Service
+	Notices *notice.Service
 }
 
 // A Service runs the sweeps over the teams' money. It is safe for concurrent

@@ -3,7 +3,6 @@ package meter_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"sync"
 	"testing"
@@ -11,14 +10,11 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
-	"homeport.dev/homeport/internal/clock"
 	"homeport.dev/homeport/internal/id"
 	"homeport.dev/homeport/internal/meter"
 	"homeport.dev/homeport/internal/money"
 	"homeport.dev/homeport/internal/pg"
-	"homeport.dev/homeport/internal/pg/pgtest"
 	"homeport.dev/homeport/internal/team"
 	"homeport.dev/homeport/internal/team/teamtest"
 	"homeport.dev/homeport/internal/wallet"
@@ -32,11 +28,13 @@ type fleet struct {
 	off    []off
 	locked map[uuid.UUID]bool
 	broken map[uuid.UUID]bool
+	stop   func(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, at time.Time) error
 }
 
 type off struct {
-	team uuid.UUID
-	at   time.Time
+	team   uuid.UUID
+	at     time.Time
+	reason string
 }
 
 var errBroken = errors.New("this team's pods cannot be locked")
@@ -51,35 +49,17 @@ func (f *fleet) LockTeamTx(_ context.Context, _ pgx.Tx, teamID uuid.UUID) error 
 	return nil
 }
 
-func (f *fleet) SwitchOffTeamTx(_ context.Context, _ pgx.Tx, teamID uuid.UUID, at time.Time, reason string) error {
+func (f *fleet) SwitchOffTeamTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, at time.Time, reason string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.locked[teamID] || reason != meter.ReasonBalance {
-		return errors.New("switched off without a lock, or for another reason")
+	if !f.locked[teamID] {
+		return errors.New("switched off without a lock")
 	}
-	f.off = append(f.off, off{teamID, at})
-	return nil
-}
-
-type yard struct {
-	t     *testing.T
-	pool  *pgxpool.Pool
-	w     *wallet.Service
-	m     *meter.Service
-	fleet *fleet
-	clock *clock.Manual
-}
-
-func newYard(t *testing.T) *yard {
-	y := &yard{
-		t: t, pool: pgtest.New(t), clock: clock.Fixed(noon),
-		fleet: &fleet{locked: map[uuid.UUID]bool{}, broken: map[uuid.UUID]bool{}},
+	f.off = append(f.off, off{teamID, at, reason})
+	if f.stop == nil {
+		return nil
 	}
-	y.w = wallet.New(wallet.Deps{Pool: y.pool, Clock: y.clock.Clock, Logger: slog.New(slog.DiscardHandler)})
-	y.m = meter.New(meter.Deps{
-		Pool: y.pool, Clock: y.clock.Clock, Logger: slog.New(slog.DiscardHandler), Wallet: y.w, Pods: y.fleet,
-	})
-	return y
+	return f.stop(ctx, tx, teamID, at)
 }
 
 // run gives a new team money and a pod that burns it.
@@ -131,14 +111,14 @@ func TestPodsEndWhenTheMoneyDoesInThatOrder(t *testing.T) {
 	y := newYard(t)
 	late, latePod := y.run(2*money.Dollar, 1_000_000)
 	early, earlyPod := y.run(money.Dollar, 1_000_000)
-	if err := y.m.ExhaustSweep(t.Context()); err != nil || len(y.fleet.off) != 0 {
+	if err := y.m.FollowSweep(t.Context()); err != nil || len(y.fleet.off) != 0 {
 		t.Fatalf("switched off %v (%v) while there was money", y.fleet.off, err)
 	}
 	y.clock.Advance(40 * 24 * time.Hour)
 	if err := y.m.RunDue(t.Context(), y.clock.Now()); err != nil {
 		t.Fatal(err)
 	}
-	want := []off{{early.TeamID(), noon.Add(time.Hour)}, {late.TeamID(), noon.Add(2 * time.Hour)}}
+	want := []off{{early.TeamID(), noon.Add(time.Hour), meter.ReasonBalance}, {late.TeamID(), noon.Add(2 * time.Hour), meter.ReasonBalance}}
 	if !slices.Equal(y.fleet.off, want) {
 		t.Errorf("switched off %v, want %v", y.fleet.off, want)
 	}
@@ -157,7 +137,7 @@ func TestOneTeamIsSwitchedOffOnceByManyNodes(t *testing.T) {
 	var wait sync.WaitGroup
 	for range 16 {
 		wait.Go(func() {
-			if err := y.m.ExhaustSweep(t.Context()); err != nil {
+			if err := y.m.FollowSweep(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -175,12 +155,12 @@ func TestATeamThatFailsDoesNotHoldUpTheOthers(t *testing.T) {
 	good, goodPod := y.run(2*money.Dollar, 1_000_000)
 	y.fleet.broken[bad.TeamID()] = true
 	y.clock.Advance(3 * time.Hour)
-	if err := y.m.ExhaustSweep(t.Context()); !errors.Is(err, errBroken) {
+	if err := y.m.FollowSweep(t.Context()); !errors.Is(err, errBroken) {
 		t.Errorf("error %v, want the broken team's", err)
 	}
 	y.wantEnd(good, goodPod, noon.Add(2*time.Hour))
 	delete(y.fleet.broken, bad.TeamID())
-	if err := y.m.ExhaustSweep(t.Context()); err != nil || len(y.fleet.off) != 2 {
+	if err := y.m.FollowSweep(t.Context()); err != nil || len(y.fleet.off) != 2 {
 		t.Errorf("switched off %v (%v), want both", y.fleet.off, err)
 	}
 }
@@ -199,10 +179,10 @@ func TestAPaymentAfterTheEndKeepsItsFullAmount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := y.m.ExhaustSweep(t.Context()); err != nil {
+	if err := y.m.FollowSweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if want := []off{{scope.TeamID(), noon.Add(time.Hour)}}; !slices.Equal(y.fleet.off, want) {
+	if want := []off{{scope.TeamID(), noon.Add(time.Hour), meter.ReasonBalance}}; !slices.Equal(y.fleet.off, want) {
 		t.Errorf("switched off %v, want %v", y.fleet.off, want)
 	}
 	b, err := y.w.Balance(t.Context(), scope, y.clock.Now())

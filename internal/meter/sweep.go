@@ -4,76 +4,89 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
-	"homeport.dev/homeport/internal/fail"
-	"homeport.dev/homeport/internal/pg"
+	"homeport.dev/homeport/internal/volume"
+	"homeport.dev/homeport/internal/wallet"
 )
 
-// exhaustBatch is how many teams one look finds at most.
-const exhaustBatch = 100
+// followBatch is how many teams one look finds at most.
+const followBatch = 100
 
-// ExhaustSweep switches off the pods of every team whose money ran out by
-// business time, in the order in which it did. Call it each second, and
-// whenever something may have come due. A team that fails does not keep the
-// others waiting, and is found again by the next sweep.
-func (s *Service) ExhaustSweep(ctx context.Context) error {
-	return s.exhaustAll(ctx, s.Clock.Now())
+// FollowSweep does what every team's wallet waits for by business time: it
+// warns, ends pods and takes the steps of unpaid storage, for each team in the
+// order in which it came due. Call it each second, and whenever something may
+// have come due. A team that fails does not keep the others waiting, and is
+// found again by the next sweep.
+func (s *Service) FollowSweep(ctx context.Context) error {
+	return s.followAll(ctx, s.Clock.Now())
 }
 
-func (s *Service) exhaustAll(ctx context.Context, now time.Time) error {
-	failed := make(map[uuid.UUID]error)
+func (s *Service) followAll(ctx context.Context, now time.Time) error {
+	left := make(map[uuid.UUID]error)
 	for {
-		teams, err := s.Wallet.DueExhausted(ctx, now, exhaustBatch+len(failed))
+		teams, err := s.Wallet.ListDue(ctx, now, followBatch+len(left))
 		if err != nil {
 			return err
 		}
 		found := false
 		for _, teamID := range teams {
-			if failed[teamID] != nil {
+			if left[teamID] != nil {
 				continue
 			}
 			found = true
-			if err := s.exhaust(ctx, teamID, now); err != nil {
-				failed[teamID] = err
+			if err := s.follow(ctx, teamID, now); err != nil {
+				left[teamID] = fmt.Errorf("follow the wallet of team %s: %w", teamID, err)
 			}
 		}
 		if !found {
-			return errors.Join(slices.Collect(maps.Values(failed))...)
+			break
 		}
 	}
+	maps.DeleteFunc(left, func(_ uuid.UUID, err error) bool { return errors.Is(err, errWaits) })
+	return errors.Join(slices.Collect(maps.Values(left))...)
 }
 
-// exhaust ends one team's pods if its money ran out: its pods are locked
-// before its wallet, which is then read again.
-func (s *Service) exhaust(ctx context.Context, teamID uuid.UUID, now time.Time) error {
-	ended := false
-	var at time.Time
-	err := pg.InTx(ctx, s.Pool, func(tx pgx.Tx) (err error) {
-		if err := s.Pods.LockTeamTx(ctx, tx, teamID); err != nil {
+// errWaits is why a team is left for a later sweep although nothing failed.
+var errWaits = errors.New("a pod still holds a volume")
+
+// maxSteps bounds what is done for one team before the others have their turn:
+// years of months that nobody looked at.
+const maxSteps = 1000
+
+// follow does what one team's wallet waits for, step by step, each as of the
+// instant at which it was due: a clock that was moved a month on leaves nothing
+// out.
+func (s *Service) follow(ctx context.Context, teamID uuid.UUID, now time.Time) error {
+	for range maxSteps {
+		due, ok, err := s.Wallet.NextDue(ctx, teamID, now)
+		if err != nil || !ok {
 			return err
 		}
-		at, ended, err = s.Wallet.ExhaustTx(ctx, tx, teamID, now)
-		if err != nil || !ended {
+		switch due.What {
+		case wallet.WarnDue:
+			err = s.warn(ctx, teamID, due.At)
+		case wallet.ExhaustDue:
+			err = s.exhaust(ctx, teamID, due.At)
+		case wallet.SpendDue:
+			err = s.spend(ctx, teamID, due.At)
+		case wallet.ArrearsDue:
+			err = s.arrears(ctx, teamID, now)
+		default:
+			err = fmt.Errorf("nobody knows what %q is", due.What)
+		}
+		if errors.Is(err, volume.ErrInUse) {
+			return errWaits
+		}
+		if err != nil {
 			return err
 		}
-		return s.Pods.SwitchOffTeamTx(ctx, tx, teamID, at, ReasonBalance)
-	})
-	if err != nil {
-		return fmt.Errorf("switch off the pods of team %s: %w", teamID, err)
 	}
-	if ended {
-		fail.Point("meter.exhaust.committed")
-		s.Logger.InfoContext(ctx, "a team's balance is used up",
-			slog.String("team", teamID.String()), slog.Time("at", at))
-	}
-	return nil
+	return fmt.Errorf("more than %d steps were due", maxSteps)
 }
 
 // SettleSweep posts the usage of the days that ended by business time.
@@ -83,12 +96,14 @@ func (s *Service) SettleSweep(ctx context.Context) error {
 }
 
 // RunDue does everything that came due by now, before it returns: for business
-// time that was moved. What ran out is handled first, in the order in which it
-// did; what is left is posted day by day.
+// time that was moved. What wallets waited for is done first, in its order;
+// then days are posted, and volumes whose time in the trash is over are purged.
 func (s *Service) RunDue(ctx context.Context, now time.Time) error {
-	if err := s.exhaustAll(ctx, now); err != nil {
+	if err := s.followAll(ctx, now); err != nil {
 		return err
 	}
-	_, err := s.Wallet.SettleDue(ctx, now)
-	return err
+	if _, err := s.Wallet.SettleDue(ctx, now); err != nil {
+		return err
+	}
+	return s.Volumes.PurgeDue(ctx)
 }

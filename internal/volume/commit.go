@@ -263,10 +263,10 @@ func (s *Service) checkObjects(ctx context.Context, v state, key snapshot.Key, o
 
 const sqlMoveHead = `
 update volume set head_snapshot = @snapshot, head_tree = @tree, head_seq = head_seq + 1, head_time_ns = @time,
-  size_bytes = @size, entries = @entries, last_commit_at = @now, metered = metered or @rated
+  size_bytes = @size, entries = @entries, last_commit_at = @now, metered = (metered or @rated) and frozen_at is null
 where id = @volume and epoch = @epoch and pod_id = @pod and restored
   and head_snapshot is not distinct from @parent
-returning head_seq`
+returning head_seq, frozen_at is not null`
 
 const sqlInsertSnapshot = `
 insert into volume_snapshot (volume_id, seq, snapshot_id, tree_id, parent_id, time_ns, epoch, pod_id,
@@ -297,7 +297,8 @@ func (s *Service) commitTx(ctx context.Context, tx pgx.Tx, a Attachment, v state
 		"final": p.final, "skipped": p.skipped, "unstable": p.unstable, "rated": RateOf(p.measured.Bytes) > 0,
 	}
 	var seq int64
-	err := tx.QueryRow(ctx, sqlMoveHead, args).Scan(&seq)
+	var frozen bool
+	err := tx.QueryRow(ctx, sqlMoveHead, args).Scan(&seq, &frozen)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return whyNot(ctx, tx, a, p)
 	}
@@ -314,6 +315,9 @@ func (s *Service) commitTx(ctx context.Context, tx pgx.Tx, a Attachment, v state
 	}
 	if _, err := tx.Exec(ctx, sqlCommitObjects, a.VolumeID, ids, seq); err != nil {
 		return fmt.Errorf("commit objects of volume %s: %w", a.VolumeID, err)
+	}
+	if frozen { // kept without charge
+		return nil
 	}
 	return s.rerateTx(ctx, tx, v, p.measured.Bytes, now)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -13,20 +14,33 @@ import (
 )
 
 const sqlListPurgeable = `
-select id from volume where purge_at <= $1 and purged_at is null order by purge_at limit 20`
+select id from volume where purge_at <= $1 and purged_at is null order by purge_at limit $2`
+
+// purgeBatch is how many volumes are purged before the next are looked for.
+const purgeBatch = 20
 
 // PurgeDue removes for good the data of volumes whose time in the trash is
 // over: first the keys' use ends with the rows, then the objects. Restore
 // refuses such volumes, so nobody gets back half of one. It may be interrupted
 // and called again.
 func (s *Service) PurgeDue(ctx context.Context) error {
-	rows, err := s.Pool.Query(ctx, sqlListPurgeable, s.Clock.Now())
+	for {
+		more, err := s.purgeSome(ctx)
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// purgeSome purges a batch, and says whether there may be more.
+func (s *Service) purgeSome(ctx context.Context) (bool, error) {
+	rows, err := s.Pool.Query(ctx, sqlListPurgeable, s.Clock.Now(), purgeBatch)
 	if err != nil {
-		return fmt.Errorf("list what to purge: %w", err)
+		return false, fmt.Errorf("list what to purge: %w", err)
 	}
 	due, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
 	if err != nil {
-		return fmt.Errorf("list what to purge: %w", err)
+		return false, fmt.Errorf("list what to purge: %w", err)
 	}
 	var errs []error
 	for _, volumeID := range due {
@@ -34,7 +48,7 @@ func (s *Service) PurgeDue(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("purge volume %s: %w", volumeID, err))
 		}
 	}
-	return errors.Join(errs...)
+	return len(due) == purgeBatch, errors.Join(errs...)
 }
 
 func (s *Service) purge(ctx context.Context, volumeID uuid.UUID) error {
@@ -59,8 +73,14 @@ func (s *Service) purge(ctx context.Context, volumeID uuid.UUID) error {
 				return err
 			}
 		}
-		_, err := tx.Exec(ctx, sqlMarkPurged, volumeID, s.Clock.Now())
-		return err
+		now := s.Clock.Now()
+		var p Purged
+		err := tx.QueryRow(ctx, sqlMarkPurged, volumeID, now).Scan(&p.TeamID, &p.SizeBytes, &p.DeletedAt, &p.DeletedBy)
+		if err != nil || s.OnPurgeTx == nil {
+			return err
+		}
+		p.VolumeID, p.At = volumeID, now
+		return s.OnPurgeTx(ctx, tx, p)
 	})
 }
 
@@ -71,4 +91,15 @@ const sqlForgetSnapshots = `delete from volume_snapshot where volume_id = $1`
 const sqlMarkPurged = `
 update volume set purged_at = $2, key_sealed = null, password_sealed = null, chunker_key_sealed = null,
   repository_made = false, head_snapshot = null, head_tree = null, head_seq = 0, head_time_ns = null
-where id = $1`
+where id = $1
+returning team_id, size_bytes, deleted_at, deleted_by`
+
+// A Purged is the record of a volume whose data is gone.
+type Purged struct {
+	VolumeID  uuid.UUID
+	TeamID    uuid.UUID
+	SizeBytes int64
+	DeletedAt time.Time
+	DeletedBy uuid.UUID // Nil: the platform, for storage that was not paid
+	At        time.Time
+}

@@ -190,15 +190,16 @@ func (s *Service) TrashTeamTx(ctx context.Context, tx pgx.Tx, teamID, by uuid.UU
 
 const sqlFreezeVolume = `update volume set frozen_at = $2, metered = false where id = $1`
 
-// FreezeTx keeps the team's free volumes without charge and lets nobody attach
-// them, because their storage is not paid. Frozen ones stay as they are.
+// FreezeTx keeps the team's volumes without charge and lets nobody attach
+// them, because their storage is not paid. Frozen ones stay as they are; one
+// whose last sync still runs takes it, uncharged.
 func (s *Service) FreezeTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, now time.Time) error {
 	volumes, err := collect(ctx, tx, sqlLockVolumesOfTeam, teamID)
 	if err != nil {
 		return err
 	}
 	for _, v := range volumes {
-		if v.Frozen || v.CurrentlyUsed {
+		if v.Frozen {
 			continue
 		}
 		if _, err := tx.Exec(ctx, sqlFreezeVolume, v.ID, now); err != nil {

@@ -148,6 +148,8 @@ type Deps struct {
 	// OnFinal follows a final snapshot that a sweep published because the node
 	// that committed it could not: nobody was told of it yet.
 	OnFinal func(ctx context.Context, volumeID, podID uuid.UUID) error
+	// OnPurgeTx records that a volume's data is gone for good.
+	OnPurgeTx func(ctx context.Context, tx pgx.Tx, p Purged) error
 }
 
 // A Service carries out the use cases of volumes.

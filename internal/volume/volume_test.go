@@ -390,12 +390,15 @@ func TestFrozenVolumes(t *testing.T) {
 	if _, err := h.attach(scope, v.ID); !errors.Is(err, volume.ErrFrozen) {
 		t.Errorf("attach a frozen volume: %v", err)
 	}
-	if h.find(scope, used.ID).Frozen {
-		t.Error("a used volume was frozen")
+	if !h.find(scope, used.ID).Frozen {
+		t.Error("a volume whose pod still ends was left out: it would be charged for ever")
 	}
 	h.must(h.tx(func(tx pgx.Tx) error { return h.ThawTx(t.Context(), tx, scope.TeamID(), h.clock.Now()) }))
 	if _, err := h.attach(scope, v.ID); err != nil {
 		t.Errorf("attach a thawed volume: %v", err)
+	}
+	if got := h.find(scope, used.ID); got.Frozen || !got.CurrentlyUsed {
+		t.Errorf("after the payment: frozen %v, in use %v", got.Frozen, got.CurrentlyUsed)
 	}
 }
 

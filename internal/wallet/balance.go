@@ -21,11 +21,15 @@ func (s *Service) Balance(ctx context.Context, scope team.Scope, now time.Time) 
 	if err != nil {
 		return Balance{}, err
 	}
-	w := &seen.wallet
-	balance := Balance{
-		Balance: seen.shown(), SpendingPerHour: w.Burn, LastUpdated: now,
-		MonthSpent: seen.spentIn(now), MonthLimit: s.limit(seen, scope.Plan()),
-	}
+	balance := seen.balance(now)
+	balance.MonthLimit = s.limit(seen, scope.Plan())
+	return balance, nil
+}
+
+// balance is what a book that is settled to now shows.
+func (b *book) balance(now time.Time) Balance {
+	w := &b.wallet
+	balance := Balance{Balance: b.shown(), SpendingPerHour: w.Burn, LastUpdated: now, MonthSpent: b.spentIn(now)}
 	depletes := w.ExhaustsUS
 	if depletes == nil && w.Burn > 0 {
 		depletes = w.ExhaustedUS
@@ -35,5 +39,5 @@ func (s *Service) Balance(ctx context.Context, scope team.Scope, now time.Time) 
 		left := math.Max(0, math.Floor(at.Sub(now).Hours()*100)/100)
 		balance.DepletesAt, balance.HoursRemaining = &at, &left
 	}
-	return balance, nil
+	return balance
 }

@@ -31,6 +31,15 @@ type walletRow struct {
 	MonthUS      int64      `db:"month_us"`
 	MonthSpent   money.USD  `db:"month_spent_usd_micro"`
 	MonthLimit   *money.USD `db:"month_limit_usd_micro"`
+	Warned       int16      `db:"warned"`
+	WarnUS       *int64     `db:"warn_us"`
+	EmptyUS      *int64     `db:"empty_us"`
+	ArrearsUS    *int64     `db:"arrears_us"`
+	ArrearsStep  int16      `db:"arrears_step"`
+	SpendUS      *int64     `db:"spend_us"`
+	SpendMonthUS int64      `db:"spend_month_us"`
+	SpendStage   int16      `db:"spend_stage"`
+	LimitUS      *int64     `db:"limit_us"`
 }
 
 // A segmentRow is a row of table segment.
@@ -143,8 +152,16 @@ func (b *book) at(now int64) (*book, error) {
 }
 
 // roll does what was due by now: when the balance reached zero, everything up
-// to that instant is posted and pods cost nothing from it on.
+// to that instant is posted and pods cost nothing from it on; storage costs
+// nothing from seven days later on.
 func (b *book) roll(now int64) error {
+	if err := b.exhaust(now); err != nil {
+		return err
+	}
+	return b.endStorage(now)
+}
+
+func (b *book) exhaust(now int64) error {
 	x := b.wallet.ExhaustsUS
 	if x == nil || *x > now {
 		return nil
@@ -161,6 +178,9 @@ func (b *book) roll(now int64) error {
 	if b.wallet.SwitchOffUS == nil {
 		b.wallet.SwitchOffUS = &at
 	}
+	if b.wallet.EmptyUS == nil {
+		b.wallet.EmptyUS = &at
+	}
 	b.refresh(at)
 	if b.wallet.Burn > 0 && b.wallet.ExhaustedUS == nil {
 		b.wallet.ExhaustedUS = &at
@@ -174,6 +194,7 @@ func (b *book) roll(now int64) error {
 func (b *book) refresh(now int64) {
 	w := &b.wallet
 	b.dirty = true
+	burnt := w.Burn
 	w.Burn, w.PodBurn, w.DueUS = 0, 0, nil
 	for i := range b.segments {
 		s := &b.segments[i]
@@ -193,6 +214,11 @@ func (b *book) refresh(now int64) {
 	if w.PodBurn > 0 || w.Burn > 0 && w.ExhaustedUS == nil {
 		w.ExhaustsUS = b.exhausts(max(now, w.SettledUS))
 	}
+	if w.Burn != burnt {
+		at := now
+		w.SpendUS = &at
+	}
+	b.foresee(now)
 }
 
 // receive books money that came in, at now: the receivable first.
@@ -215,6 +241,9 @@ func (b *book) receive(p posting, now int64) error {
 	}
 	if b.shown() >= 0 {
 		w.ExhaustedUS = nil
+	}
+	if b.shown() > 0 {
+		w.EmptyUS = nil
 	}
 	b.refresh(now)
 	return nil

@@ -139,7 +139,7 @@ func (m *machine) settleOne() {
 }
 
 func (m *machine) exhaustAll() {
-	due, err := m.w.DueExhausted(m.t.Context(), m.clock.Now(), 1000)
+	due, err := m.w.ListDue(m.t.Context(), m.clock.Now(), 1000)
 	if err != nil {
 		m.rt.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func (m *machine) exhaustAll() {
 	for _, p := range m.players {
 		at, exhausted := m.exhaust(p.scope.TeamID())
 		want := p.model.switchOff
-		if exhausted != (want != 0) || exhausted && at.UnixMicro() != want || exhausted != listed[p.scope.TeamID()] {
+		if exhausted != (want != 0) || exhausted && at.UnixMicro() != want || exhausted && !listed[p.scope.TeamID()] {
 			m.rt.Errorf("exhausted %v at %d (listed %v), want at %d", exhausted, at.UnixMicro(), listed[p.scope.TeamID()], want)
 		}
 		p.model.switchOff = 0

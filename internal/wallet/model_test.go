@@ -35,6 +35,7 @@ type model struct {
 	given     *big.Int // what flooring left above an empty wallet
 	segments  []*modelSegment
 	exhausted bool
+	since     int64 // exhausted since
 	now       int64
 	switchOff int64 // not yet reported end of the money; 0: none
 }
@@ -98,8 +99,16 @@ func (m *model) advance(to int64) {
 		if m.switchOff == 0 {
 			m.switchOff = at
 		}
-		if all, _ := m.burn(); all > 0 {
-			m.exhausted = true
+		if all, _ := m.burn(); all > 0 && !m.exhausted {
+			m.exhausted, m.since = true, at
+		}
+	}
+	// Storage that nobody pays for goes on for seven days.
+	if all, _ := m.burn(); m.exhausted && all > 0 && m.since+7*24*hour <= to {
+		for _, s := range m.segments {
+			if !s.pod && s.stop == 0 {
+				s.stop = max(m.since+7*24*hour, s.start)
+			}
 		}
 	}
 	m.now = max(m.now, to)

@@ -44,10 +44,7 @@ func (s *Service) RequireTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, le
 // limit is the month's spend limit of a team: the lower of its plan's and its
 // own; 0 when there is none.
 func (s *Service) limit(b *book, plan team.Plan) money.USD {
-	if plan == team.Free {
-		plan = team.Hobby
-	}
-	limit := s.Limits[plan]
+	limit := s.PlanLimit(plan)
 	if own := b.wallet.MonthLimit; own != nil && (limit == 0 || *own < limit) {
 		return *own
 	}

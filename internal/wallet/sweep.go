@@ -19,12 +19,14 @@ const batchSize = 2000
 
 const sqlFindDueDay = `
 select min(due_us) from wallet
-where due_us > $1 and due_us <= $2 and (exhausts_us is null or exhausts_us > due_us)`
+where due_us > $1 and due_us <= $2 and (exhausts_us is null or exhausts_us > due_us)
+  and (exhausted_us is null or exhausted_us + 604800000000 > due_us)`
 
 // SettleDue posts the usage of every UTC day that ended by now, the oldest
 // first, and returns how many wallets it settled. Several nodes may run it at
 // once: each takes the wallets that no one else holds. It may die anywhere and
-// run again. Wallets that ran out before the day's end wait for ExhaustTx.
+// run again. Wallets that ran out before the day's end, or whose storage ends by
+// then, wait for ExhaustTx and ArrearsTx.
 func (s *Service) SettleDue(ctx context.Context, now time.Time) (int, error) {
 	settled, last := 0, int64(0)
 	for {
@@ -61,6 +63,7 @@ func (s *Service) settleDay(ctx context.Context, end int64) (int, error) {
 const sqlLockDue = `
 select team_id from wallet
 where due_us = $1 and (exhausts_us is null or exhausts_us > $1)
+  and (exhausted_us is null or exhausted_us + 604800000000 > $1)
 limit $2
 for update skip locked`
 

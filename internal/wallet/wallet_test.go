@@ -126,7 +126,9 @@ func (h *house) settle() {
 func (h *house) exhaust(teamID uuid.UUID) (at time.Time, exhausted bool) {
 	h.t.Helper()
 	h.do(func(ctx context.Context, tx pgx.Tx) (err error) {
-		at, exhausted, err = h.w.ExhaustTx(ctx, tx, teamID, h.clock.Now())
+		var e wallet.Exhaustion
+		e, exhausted, err = h.w.ExhaustTx(ctx, tx, teamID, h.clock.Now())
+		at = e.At
 		return err
 	})
 	return at, exhausted

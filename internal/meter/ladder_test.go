@@ -1,0 +1,367 @@
+package meter_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"homeport.dev/homeport/internal/id"
+	"homeport.dev/homeport/internal/meter"
+	"homeport.dev/homeport/internal/money"
+	"homeport.dev/homeport/internal/team"
+	"homeport.dev/homeport/internal/volume"
+	"homeport.dev/homeport/internal/wallet"
+)
+
+const day = 24 * time.Hour
+
+func (y *yard) wantLetters(want ...string) {
+	y.t.Helper()
+	if want == nil {
+		want = []string{}
+	}
+	if diff := cmp.Diff(want, y.letters()); diff != "" {
+		y.t.Errorf("letters (-want +got):\n%s", diff)
+	}
+}
+
+func TestRunwaysAreToldOnceEach(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	scope, _ := y.run(30*money.Dollar, 1_000_000)
+	y.wait(5 * time.Hour)
+	y.wantLetters()
+	y.wait(time.Hour)
+	y.wantLetters("24 hours of balance left for Test team")
+	if got := y.kinds(scope); got != "runway_24h" {
+		t.Errorf("told %q", got)
+	}
+	y.wait(22 * time.Hour)
+	y.wantLetters()
+	y.wait(time.Hour + 50*time.Minute)
+	y.wantLetters("1 hour of balance left for Test team", "15 minutes of balance left for Test team")
+	if got := y.kinds(scope); got != "runway_15m" {
+		t.Errorf("told %q", got)
+	}
+	y.pay(scope, money.Dollar) // 70 minutes: twice 15 minutes, not twice an hour
+	if got := y.kinds(scope); got != "runway_1h" {
+		t.Errorf("told %q", got)
+	}
+	y.wait(60 * time.Minute)
+	y.wantLetters("15 minutes of balance left for Test team")
+	y.pay(scope, 100*money.Dollar)
+	if got := y.kinds(scope); got != "" {
+		t.Errorf("told %q with 100 hours left", got)
+	}
+	y.wait(200 * time.Hour)
+	y.wantLetters("24 hours of balance left for Test team", "1 hour of balance left for Test team",
+		"15 minutes of balance left for Test team", "The balance of Test team is used up")
+}
+
+func TestAShortRunwayFromTheStartIsOneLetter(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	scope, _ := y.run(money.Dollar/2, 1_000_000)
+	y.wait(time.Second)
+	y.wantLetters("1 hour of balance left for Test team")
+	y.wait(time.Minute)
+	y.wantLetters()
+	if text := y.post.letters; len(text) != 0 {
+		t.Fatal(text)
+	}
+	if got := y.kinds(scope); got != "runway_1h" {
+		t.Errorf("told %q", got)
+	}
+}
+
+func TestDismissedNoticesStayAwayFromOnePerson(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	scope, _ := y.run(money.Dollar/2, 1_000_000)
+	y.wait(time.Second)
+	list, err := y.notices.List(t.Context(), scope, y.clock.Now())
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%v (%v)", list, err)
+	}
+	other := y.team(team.Pro)
+	if err := y.notices.Dismiss(t.Context(), other, list[0].ID); err == nil {
+		t.Error("another team dismissed it")
+	}
+	y.must(y.notices.Dismiss(t.Context(), scope, list[0].ID))
+	y.must(y.notices.Dismiss(t.Context(), scope, list[0].ID))
+	if got := y.kinds(scope); got != "" {
+		t.Errorf("told %q after it was dismissed", got)
+	}
+}
+
+func TestUnpaidStorageGoesDownTheLadder(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	scope := y.team(team.Hobby)
+	y.pay(scope, 10*money.Dollar)
+	vol := y.volume(scope, 500) // 0.10 USD per hour: 100 hours
+	zero := noon.Add(100 * time.Hour)
+	y.wait(100*time.Hour - time.Second)
+	y.letters()
+	y.wait(2 * time.Second)
+	name := y.post.teamName(t, y)
+	y.wantLetters("The balance of " + name + " is used up")
+	if got := y.kinds(scope); got != "balance_empty" {
+		t.Errorf("told %q", got)
+	}
+	y.wait(7*day - 2*time.Second)
+	y.wantLetters()
+	y.wait(3 * time.Second)
+	y.wantLetters("The storage of " + name + " is frozen")
+	if b := y.balance(scope); b.Balance != -16_800_000 || b.SpendingPerHour != 0 {
+		t.Errorf("balance %s, spending %s on day 7, want -16.80 and nothing", b.Balance.Decimal(), b.SpendingPerHour.Decimal())
+	}
+	if !strings.Contains(y.post.letters[0].Text, "$16.80") {
+		t.Errorf("the letter does not say what is owed:\n%s", y.post.letters[0].Text)
+	}
+	y.attachIs(scope, vol, volume.ErrFrozen)
+	y.wait(16 * day)
+	y.wantLetters("The volumes of " + name + " move to the trash in 7 days")
+	y.wait(6 * day)
+	y.wantLetters("The volumes of " + name + " move to the trash tomorrow")
+	y.wait(day)
+	y.wantLetters()
+	y.attachIs(scope, vol, volume.ErrNotFound)
+	if got := y.kinds(scope); got != "storage_trashed" {
+		t.Errorf("told %q", got)
+	}
+	y.wait(7*day - 3*time.Second)
+	if len(y.purged) != 0 {
+		t.Fatalf("purged %v before day 37", y.purged)
+	}
+	y.wait(2 * time.Second)
+	if at := y.purged[vol]; at.Before(zero.Add(37 * day)) {
+		t.Errorf("purged at %v, want after %v", at, zero.Add(37*day))
+	}
+	if b := y.balance(scope); b.Balance != -16_800_000 {
+		t.Errorf("balance %s in the end", b.Balance.Decimal())
+	}
+}
+
+func TestFortyFiveDaysAtOnceAreTheSameLadder(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	scope := y.team(team.Hobby)
+	y.pay(scope, 10*money.Dollar)
+	vol := y.volume(scope, 500)
+	y.clock.Advance(45 * day)
+	y.must(y.m.SettleSweep(t.Context())) // another node is first
+	if b := y.balance(scope); b.Balance != -16_800_000 {
+		t.Errorf("balance %s before any sweep, want seven days of storage", b.Balance.Decimal())
+	}
+	y.wait(0)
+	name := y.post.teamName(t, y)
+	y.wantLetters("24 hours of balance left for "+name, "1 hour of balance left for "+name, "15 minutes of balance left for "+name,
+		"The balance of "+name+" is used up", "The storage of "+name+" is frozen", "The volumes of "+name+" move to the trash in 7 days",
+		"The volumes of "+name+" move to the trash tomorrow")
+	if b := y.balance(scope); b.Balance != -16_800_000 {
+		t.Errorf("balance %s, want seven days of storage", b.Balance.Decimal())
+	}
+	if y.purged[vol].IsZero() {
+		t.Error("the volume was not purged")
+	}
+}
+
+func TestAPaymentEndsTheLadderOnEveryStep(t *testing.T) {
+	t.Parallel()
+	for _, after := range []time.Duration{3 * day, 8 * day, 25 * day, 31 * day, 36 * day} {
+		t.Run(after.String(), func(t *testing.T) {
+			t.Parallel()
+			y := newYard(t)
+			scope := y.team(team.Hobby)
+			y.pay(scope, 10*money.Dollar)
+			vol := y.volume(scope, 500)
+			y.wait(100*time.Hour + after)
+			owed := -y.balance(scope).Balance
+			y.pay(scope, owed-1)
+			y.wait(time.Second)
+			if after > 7*day {
+				y.attachIs(scope, vol, volume.ErrFrozen, volume.ErrNotFound)
+			}
+			y.pay(scope, 5*money.Dollar)
+			y.wait(time.Second)
+			if got := y.kinds(scope); got != "" && !strings.HasPrefix(got, "runway") {
+				t.Errorf("told %q after the payment", got)
+			}
+			if b := y.balance(scope); b.SpendingPerHour != 100_000 || b.Balance <= 0 {
+				t.Errorf("balance %s, spending %s after the payment", b.Balance.Decimal(), b.SpendingPerHour.Decimal())
+			}
+			y.attachIs(scope, vol, nil)
+			y.wait(5 * day)
+			if len(y.purged) > 0 {
+				t.Error("it was purged although it was paid")
+			}
+		})
+	}
+}
+
+func TestTheTrashWaitsForALastSync(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	scope := y.team(team.Hobby)
+	y.pay(scope, 10*money.Dollar)
+	vol := y.volume(scope, 500)
+	pod := id.New()
+	y.tx(func(ctx context.Context, tx pgx.Tx) error {
+		_, err := y.v.AttachTx(ctx, tx, scope, vol, pod, y.clock.Now())
+		return err
+	})
+	y.wait(100*time.Hour + 31*day)
+	y.tx(func(ctx context.Context, tx pgx.Tx) error { return y.v.ReleaseTx(ctx, tx, vol, pod, y.clock.Now()) })
+	y.wait(0)
+	y.attachIs(scope, vol, volume.ErrNotFound)
+	if b := y.balance(scope); b.Balance != -16_800_000 {
+		t.Errorf("balance %s, want seven days of storage", b.Balance.Decimal())
+	}
+}
+
+// attachIs tries to use a volume, and undoes it.
+func (y *yard) attachIs(scope team.Scope, vol uuid.UUID, want ...error) {
+	y.t.Helper()
+	var got error
+	y.tx(func(ctx context.Context, tx pgx.Tx) error {
+		pod := id.New()
+		if _, got = y.v.AttachTx(ctx, tx, scope, vol, pod, y.clock.Now()); got != nil {
+			return nil
+		}
+		return y.v.ReleaseTx(ctx, tx, vol, pod, y.clock.Now())
+	})
+	if !slices.ContainsFunc(want, func(w error) bool { return errors.Is(got, w) }) {
+		y.t.Errorf("attaching gives %v, want one of %v", got, want)
+	}
+}
+
+// teamName is that of the only team.
+func (p *postbox) teamName(t *testing.T, y *yard) string {
+	t.Helper()
+	var name string
+	if err := y.pool.QueryRow(t.Context(), `select name from team limit 1`).Scan(&name); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func (y *yard) limit(scope team.Scope, limit money.USD) {
+	y.t.Helper()
+	y.tx(func(ctx context.Context, tx pgx.Tx) error {
+		return y.w.SetLimitTx(ctx, tx, scope.TeamID(), scope.Plan(), limit, y.clock.Now())
+	})
+	y.wait(0)
+}
+
+func (y *yard) create(scope team.Scope) (err error) {
+	y.t.Helper()
+	y.tx(func(ctx context.Context, tx pgx.Tx) error {
+		err = y.w.RequireTx(ctx, tx, scope.TeamID(), money.Cent, y.clock.Now())
+		return nil
+	})
+	return err
+}
+
+func TestTheSpendLimitLandsAfterAnHour(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	scope, pod := y.run(100*money.Dollar, 1_000_000)
+	y.fleet.stop = func(ctx context.Context, tx pgx.Tx, _ uuid.UUID, at time.Time) error {
+		return y.w.StopTx(ctx, tx, pod, at)
+	}
+	y.limit(scope, 10*money.Dollar)
+	y.wait(8 * time.Hour)
+	y.wantLetters("80% of this month's spend limit of Test team is used")
+	y.wait(90 * time.Minute)
+	y.wantLetters("95% of this month's spend limit of Test team is used")
+	if err := y.create(scope); err != nil {
+		t.Errorf("a pod was refused at 95 %%: %v", err)
+	}
+	y.wait(30 * time.Minute)
+	if got := y.kinds(scope); got != "spend_limit" {
+		t.Errorf("told %q", got)
+	}
+	if err := y.create(scope); !errors.Is(err, wallet.ErrSpendLimit) {
+		t.Errorf("a pod at 100 %%: %v", err)
+	}
+	y.wait(59 * time.Minute)
+	if len(y.fleet.off) > 0 {
+		t.Fatalf("ended after 59 minutes: %v", y.fleet.off)
+	}
+	y.wait(40 * day)
+	want := []off{{scope.TeamID(), noon.Add(11 * time.Hour), meter.ReasonSpendLimit}}
+	if !slices.Equal(y.fleet.off, want) {
+		t.Errorf("switched off %v, want %v", y.fleet.off, want)
+	}
+	if b := y.balance(scope); b.Balance != 89*money.Dollar {
+		t.Errorf("balance %s, want 11 hours charged", b.Balance.Decimal())
+	}
+	y.wantLetters()
+	if err := y.create(scope); err != nil {
+		t.Errorf("a pod in the next month: %v", err)
+	}
+}
+
+func TestAHigherLimitCancelsTheStop(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	scope, _ := y.run(100*money.Dollar, 1_000_000)
+	y.limit(scope, 10*money.Dollar)
+	y.wait(10*time.Hour + 30*time.Minute)
+	y.limit(scope, 20*money.Dollar)
+	y.wait(2 * time.Hour)
+	if len(y.fleet.off) > 0 {
+		t.Errorf("ended although the limit was raised: %v", y.fleet.off)
+	}
+	if err := y.create(scope); err != nil {
+		t.Errorf("a pod after the limit was raised: %v", err)
+	}
+	y.letters()
+	y.wait(4 * time.Hour)
+	y.wantLetters("80% of this month's spend limit of Test team is used")
+}
+
+func TestANewMonthCancelsTheStop(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	y.clock.Advance(time.Date(2027, 3, 31, 23, 30, 0, 0, time.UTC).Sub(noon))
+	scope, _ := y.run(100*money.Dollar, 1_000_000)
+	y.limit(scope, money.Cent)
+	y.wait(10 * time.Minute)
+	if err := y.create(scope); !errors.Is(err, wallet.ErrSpendLimit) {
+		t.Errorf("a pod at 100 %%: %v", err)
+	}
+	y.wait(25 * time.Minute) // the next month
+	y.limit(scope, 50*money.Dollar)
+	y.wait(40 * time.Minute)
+	if len(y.fleet.off) > 0 {
+		t.Errorf("ended although a new month began: %v", y.fleet.off)
+	}
+}
+
+func TestTheLimitIsAtMostThePlans(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	scope := y.team(team.Hobby)
+	for limit, ok := range map[money.USD]bool{0: false, -1: false, 1: true, 1000 * money.Dollar: true, 1000*money.Dollar + 1: false} {
+		var err error
+		y.tx(func(ctx context.Context, tx pgx.Tx) error {
+			err = y.w.SetLimitTx(ctx, tx, scope.TeamID(), scope.Plan(), limit, y.clock.Now())
+			return nil
+		})
+		if (err == nil) != ok || err != nil && !errors.Is(err, wallet.ErrLimit) {
+			t.Errorf("limit %s: %v", limit.Decimal(), err)
+		}
+		if b := y.balance(scope); ok && b.MonthLimit != limit {
+			t.Errorf("limit %s is shown as %s", limit.Decimal(), b.MonthLimit.Decimal())
+		}
+	}
+}

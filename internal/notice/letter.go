@@ -1,0 +1,199 @@
+package notice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"homeport.dev/homeport/internal/mail"
+	"homeport.dev/homeport/internal/money"
+	"homeport.dev/homeport/internal/pg"
+	"homeport.dev/homeport/internal/team"
+)
+
+// letterAttempts is how often a letter is tried, with growing pauses: over two
+// days of a mail server that is down.
+const letterAttempts = 15
+
+// A LetterJob asks for the letter of a notice to one person.
+type LetterJob struct {
+	NoticeID uuid.UUID `json:"notice_id"`
+	UserID   uuid.UUID `json:"user_id"`
+}
+
+// Kind names the job.
+func (LetterJob) Kind() string { return "notice.letter" }
+
+// SendLetter sends a LetterJob's letter, unless the team has ended. It may run
+// twice: the letter then has the same key. The fault mail.ErrUnavailable means
+// that it should run again.
+func (s *Service) SendLetter(ctx context.Context, j LetterJob) error {
+	var n Notice
+	var name, to string
+	err := pg.InTx(ctx, s.Pool, func(tx pgx.Tx) (err error) {
+		if n, err = findNotice(ctx, tx, j.NoticeID); err != nil {
+			return err
+		}
+		if name, err = s.Teams.NameTx(ctx, tx, n.TeamID); err != nil {
+			return err
+		}
+		to, err = s.Teams.EmailTx(ctx, tx, j.UserID)
+		return err
+	})
+	if errors.Is(err, team.ErrNotFound) || errors.Is(err, ErrNotFound) || err == nil && to == "" {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read notice %s: %w", j.NoticeID, err)
+	}
+	write := letters[n.Kind]
+	if write == nil {
+		return nil
+	}
+	l := write(name, n.Facts)
+	l.Action.URL = s.PublicURL + "/billing?team_id=" + n.TeamID.String()
+	letter, err := l.Message(to, l.Title, "notice-"+n.ID.String()+"-"+j.UserID.String())
+	if err == nil {
+		err = s.Mail.Send(ctx, letter)
+	}
+	if errors.Is(err, mail.ErrRefused) {
+		s.Logger.WarnContext(ctx, "the letter of a notice was refused", "notice_id", n.ID, "error", err)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("send the letter of notice %s: %w", n.ID, err)
+	}
+	return nil
+}
+
+// letters writes the letter of each kind that has one, but for its address.
+var letters = map[Kind]func(name string, f Facts) mail.Layout{
+	RunwayDay:     runwayLetter("24 hours"),
+	RunwayHour:    runwayLetter("1 hour"),
+	RunwayQuarter: runwayLetter("15 minutes"),
+	BalanceEmpty: func(name string, f Facts) mail.Layout {
+		return funds("The balance of "+cut(name)+" is used up",
+			"The wallet of the team "+plain(name)+" reached $0.00. Its pods are switched off: each syncs its volume a last time, and nothing is charged for that.",
+			volumes(f.Volumes)+" kept. Storage goes on to be charged for 7 days, until "+day(f.EndsAt)+", and makes the balance negative. Then volumes are frozen: kept without charge, but not usable.",
+			"Without a payment, volumes move to the trash 30 days after today and are deleted for good after 37. A payment that brings the balance to $0.00 or more ends all of this.")
+	},
+	StorageFrozen: func(name string, f Facts) mail.Layout {
+		return funds("The storage of "+cut(name)+" is frozen",
+			"The balance of the team "+plain(name)+" is "+usd(f.Balance)+", 7 days after it was used up. "+volumes(f.Volumes)+" frozen: kept, no longer charged, and not usable by pods.",
+			"Add at least "+usd(owed(f.Balance))+" to use them again at once. Without a payment they move to the trash on "+day(f.EndsAt)+".")
+	},
+	StorageSoon: func(name string, f Facts) mail.Layout {
+		return funds("The volumes of "+cut(name)+" move to the trash in 7 days",
+			"The storage of the team "+plain(name)+" was not paid for 23 days. Its balance is "+usd(f.Balance)+".",
+			volumes(f.Volumes)+" about to move to the trash on "+day(f.EndsAt)+", and will be deleted for good 7 days later.",
+			"Add at least "+usd(owed(f.Balance))+" to keep them.")
+	},
+	StorageLast: func(name string, f Facts) mail.Layout {
+		return funds("The volumes of "+cut(name)+" move to the trash tomorrow",
+			"The storage of the team "+plain(name)+" was not paid for 29 days. Its balance is "+usd(f.Balance)+".",
+			volumes(f.Volumes)+" about to move to the trash on "+day(f.EndsAt)+". Seven days after that the data is deleted for good: nobody can bring it back. This is the last letter about it.",
+			"Add at least "+usd(owed(f.Balance))+" to keep them. Until the data is deleted, a payment takes the volumes out of the trash again.")
+	},
+	Spend80: spendLetter("80"),
+	Spend95: spendLetter("95"),
+}
+
+func runwayLetter(left string) func(name string, f Facts) mail.Layout {
+	return func(name string, f Facts) mail.Layout {
+		then := "At that instant all its pods are switched off. Their volumes are synced and kept; data outside /workspace is deleted."
+		if !f.Pods {
+			then = "No pod runs: this is for storage. It goes on for 7 days after that instant and makes the balance negative; then volumes are frozen."
+		}
+		return funds(left+" of balance left for "+cut(name),
+			"The team "+plain(name)+" has "+usd(f.Balance)+" left and spends "+rate(f.Spending)+" per hour. At this pace the balance is used up on "+at(f.EndsAt)+".",
+			then)
+	}
+}
+
+func spendLetter(percent string) func(name string, f Facts) mail.Layout {
+	return func(name string, f Facts) mail.Layout {
+		l := funds(percent+"% of this month's spend limit of "+cut(name)+" is used",
+			"The team "+plain(name)+" spent "+usd(f.Spent)+" of its limit of "+usd(f.Limit)+" for this month, and spends "+rate(f.Spending)+" per hour.",
+			"At 100% no new pods can be created, and running pods are switched off 60 minutes later. Storage goes on. A new month, or a higher limit, ends this.")
+		l.Action.Label = "See the spending"
+		return l
+	}
+}
+
+// funds is a letter that asks for a payment.
+func funds(title string, paragraphs ...string) mail.Layout {
+	return mail.Layout{Title: title, Paragraphs: paragraphs, Action: &mail.Action{Label: "Add funds"}}
+}
+
+// usd writes an amount in dollars and cents, rounded down as the page does.
+func usd(amount money.USD) string {
+	sign := ""
+	if amount < 0 {
+		sign, amount = "-", -amount
+	}
+	return fmt.Sprintf("%s$%d.%02d", sign, amount/money.Dollar, amount%money.Dollar/money.Cent)
+}
+
+// owed is what a payment must be at least to end a negative balance: whole
+// cents, rounded up.
+func owed(balance money.USD) money.USD {
+	return max(money.Cent, (-balance+money.Cent-1)/money.Cent*money.Cent)
+}
+
+// rate writes a rate in dollars, to the tenth of a cent as the page does.
+func rate(r money.Rate) string {
+	return fmt.Sprintf("$%d.%03d", int64(r)/1_000_000, int64(r)%1_000_000/1000)
+}
+
+func at(t *time.Time) string {
+	if t == nil {
+		return "an unknown day"
+	}
+	return t.UTC().Format("2 January 2006 at 15:04") + " UTC"
+}
+
+func day(t *time.Time) string {
+	if t == nil {
+		return "an unknown day"
+	}
+	return t.UTC().Format("2 January 2006")
+}
+
+func volumes(n int) string {
+	switch n {
+	case 0:
+		return "Volumes are"
+	case 1:
+		return "Its volume is"
+	}
+	return fmt.Sprintf("Its %d volumes are", n)
+}
+
+// plain is a team's name as a letter may show it: one that is an address of the
+// web would become a second link there.
+func plain(name string) string {
+	lower := strings.ToLower(name)
+	if strings.Contains(lower, "://") || strings.Contains(lower, "www.") {
+		return "with a web address for a name"
+	}
+	return name
+}
+
+// cut shortens a team's name for a subject.
+func cut(name string) string {
+	const most = 40
+	name = plain(name)
+	if name == "with a web address for a name" {
+		return "a team"
+	}
+	runes := []rune(name)
+	if len(runes) <= most {
+		return name
+	}
+	return strings.TrimSpace(string(runes[:most-1])) + "…"
+}

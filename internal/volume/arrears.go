@@ -1,0 +1,57 @@
+package volume
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// LockTeamTx locks a team's volumes that are not deleted, by id, before the
+// wallet is locked, and returns how many hold data.
+func (s *Service) LockTeamTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID) (int, error) {
+	volumes, err := collect(ctx, tx, sqlLockVolumesOfTeam, teamID)
+	if err != nil {
+		return 0, err
+	}
+	held := 0
+	for _, v := range volumes {
+		if v.HeadSeq > 0 || v.CurrentlyUsed {
+			held++
+		}
+	}
+	return held, nil
+}
+
+// sqlLockUnpaid finds what TrashTeamTx put into the trash for the platform.
+const sqlLockUnpaid = `
+select id, team_id, name, size_bytes, pod_id is not null as currently_used, pod_id,
+  deleted_at is not null as deleted, frozen_at is not null as frozen, created_at, created_by,
+  deleted_at, last_commit_at, epoch, head_snapshot, head_seq
+from volume where team_id = $1 and deleted_by = $2 and purge_at > $3 order by id for update`
+
+// RedeemTx ends FreezeTx and TrashTeamTx: the storage was paid. Volumes that are
+// not purged yet come out of the trash, and the meters run again from now on.
+func (s *Service) RedeemTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, now time.Time) error {
+	if err := s.ThawTx(ctx, tx, teamID, now); err != nil {
+		return err
+	}
+	unpaid, err := collect(ctx, tx, sqlLockUnpaid, teamID, uuid.Nil, now)
+	if err != nil {
+		return err
+	}
+	for _, v := range unpaid {
+		if _, err := tx.Exec(ctx, sqlRestoreVolume, pgx.NamedArgs{"id": v.ID, "now": now, "metered": v.Rate() > 0}); err != nil {
+			return fmt.Errorf("take volume %s out of the trash: %w", v.ID, err)
+		}
+		if v.Rate() == 0 {
+			continue
+		}
+		if err := s.startTx(ctx, tx, v.TeamID, v.ID, v.Name, v.Rate(), now); err != nil {
+			return err
+		}
+	}
+	return nil
+}

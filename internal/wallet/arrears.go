@@ -1,0 +1,107 @@
+package wallet
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"homeport.dev/homeport/internal/clock"
+)
+
+// The steps of unpaid storage (server rule 37), in the order in which they are
+// taken.
+const (
+	ArrearsFreeze = iota + 1 // day 7: kept without charge, not attachable
+	ArrearsSoon              // day 23: a letter
+	ArrearsLast              // day 29: a letter
+	ArrearsTrash             // day 30: into the trash, until day 37
+	ArrearsEnd               // paid: all of it ends
+)
+
+// How long storage goes on after zero, and what follows on which day.
+const (
+	StorageKeeps = 7 * 24 * time.Hour
+	PurgeAfter   = 37 * 24 * time.Hour
+)
+
+// arrearsDays are when the steps are due, in days after zero.
+var arrearsDays = [...]int64{7, 23, 29, 30}
+
+// arrearsDue is when the next step is due. Storage that was paid, or paid and
+// used up again, since the first step has its end due at once.
+func (w *walletRow) arrearsDue() *int64 {
+	switch {
+	case w.ArrearsUS != nil && (w.ExhaustedUS == nil || *w.ExhaustedUS != *w.ArrearsUS):
+		return w.ArrearsUS
+	case w.ExhaustedUS != nil && int(w.ArrearsStep) < len(arrearsDays):
+		at := *w.ExhaustedUS + arrearsDays[w.ArrearsStep]*day
+		return &at
+	}
+	return nil
+}
+
+// An Arrears is a step to take.
+type Arrears struct {
+	Step  int       // ArrearsFreeze …; 0: none is due
+	At    time.Time // when it was due; now for ArrearsEnd
+	Since time.Time // when the balance was used up
+	Owed  Balance
+}
+
+// ArrearsTx takes a wallet's next step of unpaid storage, if it is due by now,
+// and returns it once. The caller, who holds the locks of the team's volumes,
+// does it to them in the same transaction.
+func (s *Service) ArrearsTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, now time.Time) (Arrears, error) {
+	b, err := s.lock(ctx, tx, teamID)
+	if err != nil {
+		return Arrears{}, err
+	}
+	w := &b.wallet
+	due := w.arrearsDue()
+	if due == nil || *due > now.UnixMicro() {
+		return Arrears{}, nil
+	}
+	b.dirty = true
+	if w.ArrearsUS != nil && (w.ExhaustedUS == nil || *w.ExhaustedUS != *w.ArrearsUS) {
+		a := Arrears{Step: ArrearsEnd, At: now, Since: clock.FromMicros(*w.ArrearsUS)}
+		w.ArrearsUS, w.ArrearsStep = nil, 0
+		return a, s.save(ctx, tx, b)
+	}
+	if err := b.roll(*due); err != nil {
+		return Arrears{}, err
+	}
+	since := *w.ExhaustedUS
+	w.ArrearsUS = &since
+	w.ArrearsStep++
+	seen, err := b.at(*due)
+	if err != nil {
+		return Arrears{}, err
+	}
+	a := Arrears{
+		Step: int(w.ArrearsStep), At: clock.FromMicros(*due), Since: clock.FromMicros(since),
+		Owed: seen.balance(clock.FromMicros(*due)),
+	}
+	return a, s.save(ctx, tx, b)
+}
+
+// endStorage ends the meters of storage that nobody paid for, exactly seven
+// days after zero, whenever it is looked at.
+func (b *book) endStorage(now int64) error {
+	w := &b.wallet
+	if w.ExhaustedUS == nil || w.Burn == 0 || *w.ExhaustedUS+arrearsDays[0]*day > now {
+		return nil
+	}
+	at := *w.ExhaustedUS + arrearsDays[0]*day
+	if err := b.settle(at); err != nil {
+		return err
+	}
+	for i := range b.segments {
+		if g := &b.segments[i]; g.Kind == VolumeStorage && g.StoppedUS == nil {
+			g.close(at)
+		}
+	}
+	b.refresh(at)
+	return nil
+}
