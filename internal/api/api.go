@@ -23,6 +23,7 @@ import (
 	"homeport.dev/homeport/internal/id"
 	"homeport.dev/homeport/internal/idem"
 	"homeport.dev/homeport/internal/interest"
+	"homeport.dev/homeport/internal/notice"
 	"homeport.dev/homeport/internal/offer"
 	"homeport.dev/homeport/internal/payment"
 	"homeport.dev/homeport/internal/pod"
@@ -43,6 +44,7 @@ type Deps struct {
 	Logger       *slog.Logger
 	Teams        *team.Service
 	Wallet       *wallet.Service
+	Notices      *notice.Service
 	Payments     *payment.Service
 	Keys         *sshkey.Service
 	Volumes      *volume.Service
@@ -75,6 +77,7 @@ func New(d Deps) (http.Handler, *huma.OpenAPI) {
 	s.registerOffers()
 	s.registerWallet()
 	s.registerCheckout()
+	s.registerNotices()
 	s.refuseOthers(mux)
 	return mux, s.api.OpenAPI()
 }

@@ -24,6 +24,7 @@ import (
 	"homeport.dev/homeport/internal/interest"
 	"homeport.dev/homeport/internal/job"
 	"homeport.dev/homeport/internal/money"
+	"homeport.dev/homeport/internal/notice"
 	"homeport.dev/homeport/internal/offer"
 	"homeport.dev/homeport/internal/payment"
 	"homeport.dev/homeport/internal/pg"
@@ -75,15 +76,16 @@ func (till) ReadSession(_ context.Context, id string) (payment.Session, error) {
 
 // A town is the API with the real services behind it. Tokens are the people's ids.
 type town struct {
-	t      testing.TB
-	h      http.Handler
-	pool   *pgxpool.Pool
-	clock  *clock.Manual
-	people map[string]team.Person
-	wallet *wallet.Service
-	offers *offer.Service
-	pods   *pod.Service
-	log    bytes.Buffer
+	t       testing.TB
+	h       http.Handler
+	pool    *pgxpool.Pool
+	clock   *clock.Manual
+	people  map[string]team.Person
+	wallet  *wallet.Service
+	offers  *offer.Service
+	pods    *pod.Service
+	notices *notice.Service
+	log     bytes.Buffer
 }
 
 func newTown(t testing.TB) *town {
@@ -97,7 +99,8 @@ func newTown(t testing.TB) *town {
 	jobs, adapters := &job.Recorder{}, map[string]provider.Adapter{"a": cloud{}}
 	w.wallet = wallet.New(wallet.Deps{Pool: w.pool, Clock: w.clock.Clock, Logger: logger})
 	teams := team.New(team.Deps{Pool: w.pool, Clock: w.clock.Clock, Jobs: jobs, Logger: logger, Hooks: team.Hooks{
-		OpenWallet: w.wallet.OpenTx,
+		OpenWallet:    w.wallet.OpenTx,
+		SetSpendLimit: w.wallet.SetLimitTx,
 		FindUser: func(_ context.Context, _ pgx.Tx, email string) (team.Person, bool, error) {
 			for _, p := range w.people {
 				if p.Email == email {
@@ -126,6 +129,9 @@ func newTown(t testing.TB) *town {
 		Offers: w.offers, Keys: keys, Adapters: adapters, Host: "localhost", Limits: pod.Limits{PortFirst: 20000, PortLast: 20099},
 	})
 	w.must(w.pods.Prepare(t.Context()))
+	w.notices = notice.New(notice.Deps{
+		Pool: w.pool, Clock: w.clock.Clock, Logger: logger, Jobs: jobs, Teams: teams, Wallet: w.wallet, PublicURL: "https://homeport.example",
+	})
 	w.h, _ = api.New(api.Deps{
 		Authenticate: w.authenticate, Clock: w.clock.Clock, Logger: logger, Teams: teams, Wallet: w.wallet,
 		Payments: payment.New(payment.Deps{
@@ -133,6 +139,7 @@ func newTown(t testing.TB) *town {
 		}),
 		Keys: keys, Volumes: volumes, Offers: w.offers, Pods: w.pods,
 		Interest: interest.New(interest.Deps{Pool: w.pool, Clock: w.clock.Clock}),
+		Notices:  w.notices,
 	})
 	return w
 }

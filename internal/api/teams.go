@@ -7,13 +7,15 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"homeport.dev/homeport/internal/apitype"
+	"homeport.dev/homeport/internal/money"
 	"homeport.dev/homeport/internal/team"
+	"homeport.dev/homeport/internal/wallet"
 )
 
 func (s *server) registerTeams() {
 	session(s, huma.Operation{
 		OperationID: "change-team", Method: http.MethodPatch, Path: "/teams/{id}",
-		Summary: "Give a team another name",
+		Summary: "Give a team another name, or a lower monthly spend limit than its plan's",
 	}, s.changeTeam)
 	session(s, huma.Operation{
 		OperationID: "delete-team", Method: http.MethodDelete, Path: "/teams/{id}", DefaultStatus: http.StatusNoContent,
@@ -62,14 +64,22 @@ type changeTeamIn struct {
 }
 
 func (s *server) changeTeam(ctx context.Context, p team.Person, in changeTeamIn) (*body[apitype.Team], error) {
-	if in.Body.Name == nil {
-		return nil, ErrBadInput.With("Nothing to change is given: expected name.")
+	change := team.Change{Name: in.Body.Name}
+	if in.Body.SpendLimit != nil {
+		limit, err := money.Parse(string(*in.Body.SpendLimit))
+		if err != nil {
+			return nil, wallet.ErrLimit.Because(err)
+		}
+		change.SpendLimit = &limit
+	}
+	if change == (team.Change{}) {
+		return nil, ErrBadInput.With("Nothing to change is given: expected name or spend_limit.")
 	}
 	scope, err := s.scope(ctx, p, in.ID, team.Manage)
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.Teams.Rename(ctx, scope, *in.Body.Name)
+	t, err := s.Teams.Change(ctx, scope, change)
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,8 @@ type Invited struct {
 type ChangeTeam struct {
 	_ struct{} `additionalProperties:"true"`
 
-	Name *string `json:"name,omitempty" doc:"1 to 80 characters."`
+	Name       *string  `json:"name,omitempty" doc:"1 to 80 characters."`
+	SpendLimit *Decimal `json:"spend_limit,omitempty" doc:"USD per calendar month, above 0 and at most the plan's; the plan's own amount removes a lower one."`
 }
 
 // ChangeMember gives a member another role.

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"homeport.dev/homeport/internal/fault"
+	"homeport.dev/homeport/internal/money"
 	"homeport.dev/homeport/internal/pg"
 )
 
@@ -24,24 +25,50 @@ var (
 
 const sqlRenameTeam = `update team set name = $2 where id = $1`
 
-// Rename gives the team another name and returns the team. An admin does it.
-// The faults are ErrName and those of Authorize.
-func (s *Service) Rename(ctx context.Context, scope Scope, name string) (Team, error) {
-	name, err := cleanName(name)
-	if err != nil {
-		return Team{}, err
+// A Change is what an admin changes of a team; what is nil stays.
+type Change struct {
+	Name       *string
+	SpendLimit *money.USD // per calendar month
+}
+
+// Change changes a team, all of it or nothing, and returns the team. An admin
+// does it. The faults are ErrName, those of SetSpendLimit and those of
+// Authorize.
+func (s *Service) Change(ctx context.Context, scope Scope, c Change) (Team, error) {
+	var err error
+	name := ""
+	if c.Name != nil {
+		if name, err = cleanName(*c.Name); err != nil {
+			return Team{}, err
+		}
 	}
-	var renamed Team
+	var changed Team
 	err = s.change(ctx, scope, Manage, func(tx pgx.Tx, scope Scope, now time.Time) error {
-		if _, err := tx.Exec(ctx, sqlRenameTeam, scope.team, name); err != nil {
-			return fmt.Errorf("rename team %s: %w", scope.team, err)
+		if c.Name != nil {
+			if err := renameTx(ctx, tx, scope, name, now); err != nil {
+				return err
+			}
 		}
-		if renamed, err = findTeam(ctx, tx, scope); err != nil {
-			return err
+		if c.SpendLimit != nil && s.Hooks.SetSpendLimit != nil {
+			if err := s.Hooks.SetSpendLimit(ctx, tx, scope.team, scope.plan, *c.SpendLimit, now); err != nil {
+				return err
+			}
+			detail := map[string]any{"usd_micro": *c.SpendLimit}
+			if err := record(ctx, tx, scope, "team.spend_limit", scope.team, detail, now); err != nil {
+				return err
+			}
 		}
-		return record(ctx, tx, scope, "team.rename", scope.team, nil, now)
+		changed, err = findTeam(ctx, tx, scope)
+		return err
 	})
-	return renamed, err
+	return changed, err
+}
+
+func renameTx(ctx context.Context, tx pgx.Tx, scope Scope, name string, now time.Time) error {
+	if _, err := tx.Exec(ctx, sqlRenameTeam, scope.team, name); err != nil {
+		return fmt.Errorf("rename team %s: %w", scope.team, err)
+	}
+	return record(ctx, tx, scope, "team.rename", scope.team, nil, now)
 }
 
 const sqlFindTeam = `

@@ -452,7 +452,7 @@ func TestRenaming(t *testing.T) {
 	c := newClub(t)
 	admin := teamtest.Admin(t, c.Pool, team.Pro)
 	for name, want := range map[string]error{" ": team.ErrName, strings.Repeat("é", 81): team.ErrName, " Docks\n": nil} {
-		got, err := c.Rename(t.Context(), admin, name)
+		got, err := c.Change(t.Context(), admin, team.Change{Name: &name})
 		if !errors.Is(err, want) || err == nil && (got.Name != "Docks" || got.ID != admin.TeamID() || got.Role != team.Admin) {
 			t.Errorf("%q: %+v, %v", name, got, err)
 		}

@@ -87,7 +87,7 @@ func TestLetterWithAHostileName(t *testing.T) {
 	} {
 		c.mails = nil
 		scope := teamtest.Admin(t, c.Pool, team.Pro)
-		if _, err := c.Rename(t.Context(), scope, name); err != nil {
+		if _, err := c.Change(t.Context(), scope, team.Change{Name: &name}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := c.invite(scope, "ada@example.org"); err != nil {

@@ -21,6 +21,7 @@ import (
 	"homeport.dev/homeport/internal/fault"
 	"homeport.dev/homeport/internal/job"
 	"homeport.dev/homeport/internal/mail"
+	"homeport.dev/homeport/internal/money"
 )
 
 // Faults of this package.
@@ -122,6 +123,9 @@ type Hooks struct {
 	BlockDelete func(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, now time.Time) error
 	// OnDelete ends what a team owned. Its fault keeps the team.
 	OnDelete func(ctx context.Context, tx pgx.Tx, end Ending) error
+	// SetSpendLimit gives a team a monthly spend limit of its own. Its fault
+	// keeps the one before.
+	SetSpendLimit func(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, plan Plan, limit money.USD, now time.Time) error
 	// OnPlan follows a change of plan.
 	OnPlan func(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, plan Plan, now time.Time) error
 	// InviteLink makes the sign-in link of an invitation's mail. It is called
