@@ -32,7 +32,7 @@ func (a *App) endTeamTx(ctx context.Context, tx pgx.Tx, end team.Ending) error {
 // closeWalletTx gives what is left to the personal teams of those who paid it.
 func (a *App) closeWalletTx(ctx context.Context, tx pgx.Tx, end team.Ending) error {
 	return a.wallet.CloseTx(ctx, tx, wallet.Closing{
-		TeamID: end.TeamID, Name: end.Name, At: end.At, Otherwise: end.Personal,
+		TeamID: end.TeamID, Name: end.Name, At: end.At, Otherwise: end.Personal, Taken: a.payments.TakenTx,
 		Homes: func(ctx context.Context, tx pgx.Tx, payments []string) (map[string]uuid.UUID, error) {
 			payers, err := a.payments.PayersTx(ctx, tx, payments)
 			if err != nil {

@@ -76,6 +76,22 @@ func (event *Event) read(e stripe.Event) error {
 		if p := invoice.Parent; p != nil && p.SubscriptionDetails != nil && p.SubscriptionDetails.Subscription != nil {
 			event.SubscriptionID = p.SubscriptionDetails.Subscription.ID
 		}
+	case stripe.EventTypeRefundCreated, stripe.EventTypeRefundUpdated, stripe.EventTypeRefundFailed,
+		stripe.EventTypeChargeRefundUpdated:
+		var refund stripe.Refund
+		if err := json.Unmarshal(e.Data.Raw, &refund); err != nil {
+			return err
+		}
+		c := RefundOf(&refund)
+		event.Case = &c
+	case stripe.EventTypeChargeDisputeCreated, stripe.EventTypeChargeDisputeUpdated, stripe.EventTypeChargeDisputeClosed,
+		stripe.EventTypeChargeDisputeFundsWithdrawn, stripe.EventTypeChargeDisputeFundsReinstated:
+		var dispute stripe.Dispute
+		if err := json.Unmarshal(e.Data.Raw, &dispute); err != nil {
+			return err
+		}
+		c := DisputeOf(&dispute)
+		event.Case = &c
 	default: // nothing that we act on
 	}
 	return nil
@@ -84,7 +100,8 @@ func (event *Event) read(e stripe.Event) error {
 // SessionOf reads what we need of a checkout in Stripe's format.
 func SessionOf(cs *stripe.CheckoutSession) Session {
 	s := Session{
-		ID: cs.ID, URL: cs.URL, Mode: Mode(cs.Mode), Amount: money.USD(cs.AmountSubtotal) * money.Cent, Currency: string(cs.Currency),
+		ID: cs.ID, URL: cs.URL, Mode: Mode(cs.Mode), Currency: string(cs.Currency),
+		Amount: money.USD(cs.AmountSubtotal) * money.Cent, Total: money.USD(cs.AmountTotal) * money.Cent,
 		Paid:   cs.PaymentStatus == stripe.CheckoutSessionPaymentStatusPaid,
 		Closed: cs.Status == stripe.CheckoutSessionStatusExpired,
 	}

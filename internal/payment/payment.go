@@ -96,6 +96,7 @@ type Session struct {
 	PaymentID      string    // of a top-up's payment, once there is one
 	SubscriptionID string    // of a subscription's checkout, once there is one
 	Amount         money.USD // before tax
+	Total          money.USD // what the payer pays, with the tax
 	Currency       string    // lower case
 	Paid           bool
 	Closed         bool // it expired or failed: it will never be paid
@@ -117,10 +118,11 @@ type Subscription struct {
 type Event struct {
 	ID   string
 	Kind string
-	// Session is the checkout it is about, SubscriptionID the subscription.
-	// Without either it is nothing we act on.
+	// Session is the checkout it is about, SubscriptionID the subscription, Case
+	// the refund or the dispute. Without any it is nothing we act on.
 	Session        *Session
 	SubscriptionID string
+	Case           *Case
 }
 
 // A Processor collects money. It is implemented by payment/stripe and by

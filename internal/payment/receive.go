@@ -22,9 +22,12 @@ const (
 	activated = "activated" // a team was made
 	repeated  = "repeated"  // the payment is posted, or the team made, already
 	closed    = "closed"
-	noted     = "noted"   // a subscription is to be read
-	ignored   = "ignored" // nothing to act on
-	refused   = "refused" // it does not fit its order
+	debited   = "debited"  // a refund or a dispute took money
+	returned  = "returned" // what one took is back
+	waiting   = "waiting"  // its payment is not credited yet, or none of ours
+	noted     = "noted"    // a subscription is to be read
+	ignored   = "ignored"  // nothing to act on
+	refused   = "refused"  // it does not fit its order
 )
 
 const sqlClaimEvent = `
@@ -77,6 +80,8 @@ func (s *Service) handle(ctx context.Context, tx pgx.Tx, e Event) (outcome strin
 		return s.apply(ctx, tx, *e.Session)
 	case e.SubscriptionID != "":
 		return s.note(ctx, tx, e.SubscriptionID)
+	case e.Case != nil:
+		return s.applyCase(ctx, tx, *e.Case)
 	}
 	return ignored, nil
 }
@@ -139,7 +144,8 @@ func lockTopUp(ctx context.Context, tx pgx.Tx, order uuid.UUID) (*topUp, error) 
 }
 
 const sqlPayTopUp = `
-update topup set status = 'paid', payment_id = $2, session_id = $3, closed_at = $4, read_at = null where id = $1`
+update topup set status = 'paid', payment_id = $2, session_id = $3, closed_at = $4, charged_usd_micro = $5, read_at = null
+where id = $1`
 
 const sqlCloseTopUp = `
 update topup set status = $2, closed_at = $3, read_at = null where id = $1 and status = 'open'`
@@ -190,8 +196,11 @@ func (s *Service) pay(ctx context.Context, tx pgx.Tx, t *topUp, session Session)
 	if t.Status == "paid" {
 		return repeated, nil
 	}
-	now := s.Clock.Now()
-	if _, err := tx.Exec(ctx, sqlPayTopUp, t.ID, session.PaymentID, session.ID, now); err != nil {
+	if err := lockPayment(ctx, tx, session.PaymentID); err != nil {
+		return "", err
+	}
+	now, charged := s.Clock.Now(), max(session.Total, session.Amount)
+	if _, err := tx.Exec(ctx, sqlPayTopUp, t.ID, session.PaymentID, session.ID, now, charged); err != nil {
 		return "", fmt.Errorf("close order %s: %w", t.ID, err)
 	}
 	posted, err := s.Wallet.CreditTx(ctx, tx, wallet.Credit{
@@ -204,7 +213,7 @@ func (s *Service) pay(ctx context.Context, tx pgx.Tx, t *topUp, session Session)
 	if !posted {
 		return repeated, nil
 	}
-	return credited, nil
+	return credited, s.settleWaiting(ctx, tx, session.PaymentID, now)
 }
 
 // describe is what the history says of a credit.

@@ -8,6 +8,7 @@ var (
 	testClearing   = uuid.MustParse("00000000-0000-4000-8000-000000000002")
 	usagePod       = uuid.MustParse("00000000-0000-4000-8000-000000000003")
 	usageStorage   = uuid.MustParse("00000000-0000-4000-8000-000000000004")
+	dispute        = uuid.MustParse("00000000-0000-4000-8000-000000000005")
 	promoAccount   = uuid.MustParse("00000000-0000-4000-8000-000000000006")
 	writeoff       = uuid.MustParse("00000000-0000-4000-8000-000000000007")
 )
@@ -19,6 +20,8 @@ func (s Source) clearing() (uuid.UUID, bool) {
 		return stripeClearing, true
 	case Test:
 		return testClearing, true
+	case Disputed:
+		return dispute, true
 	case Promo:
 		return promoAccount, true
 	}

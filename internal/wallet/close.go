@@ -28,6 +28,9 @@ type Closing struct {
 	// Homes names, by the reference of a payment, the team whose wallet gets
 	// back what is left of it.
 	Homes func(ctx context.Context, tx pgx.Tx, payments []string) (map[string]uuid.UUID, error)
+	// Taken tells, by the reference of a payment, what refunds and disputes took
+	// of it already. nil: nothing.
+	Taken func(ctx context.Context, tx pgx.Tx, payments []string) (map[string]money.USD, error)
 	// Otherwise is the team whose wallet gets what Homes does not know.
 	Otherwise uuid.UUID
 }
@@ -117,11 +120,17 @@ func (s *Service) shares(ctx context.Context, tx pgx.Tx, c Closing, b *book) (ma
 	if err != nil {
 		return nil, err
 	}
+	var taken map[string]money.USD
+	if c.Taken != nil {
+		if taken, err = c.Taken(ctx, tx, payments); err != nil {
+			return nil, err
+		}
+	}
 	shares := map[uuid.UUID][]posting{}
 	for _, u := range unspent {
-		amount := min(u.Unspent, b.wallet.Balance)
-		if amount == 0 {
-			break
+		amount := min(u.Unspent-taken[u.Reference], b.wallet.Balance)
+		if amount <= 0 {
+			continue
 		}
 		out, in := c.postings(b, u, amount)
 		b.postings = append(b.postings, out)

@@ -74,6 +74,8 @@ const (
 	Stripe Source = "stripe"
 	Test   Source = "test" // the built-in test checkout
 	Promo  Source = "promo"
+	// Disputed is where the money of a disputed payment is, and comes back from.
+	Disputed Source = "dispute"
 )
 
 // A Credit is money that came in.

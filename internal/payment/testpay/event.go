@@ -79,7 +79,7 @@ func cents(amount money.USD) int64 { return int64(amount / money.Cent) }
 // read is the object as a client of Stripe holds it.
 func (o checkoutObject) read() *stripe.CheckoutSession {
 	cs := &stripe.CheckoutSession{
-		ID: o.ID, AmountSubtotal: o.AmountSubtotal, Currency: stripe.Currency(o.Currency), Metadata: o.Metadata,
+		ID: o.ID, AmountSubtotal: o.AmountSubtotal, AmountTotal: o.AmountTotal, Currency: stripe.Currency(o.Currency), Metadata: o.Metadata,
 		Mode: stripe.CheckoutSessionMode(o.Mode), Status: stripe.CheckoutSessionStatus(o.Status),
 		PaymentStatus: stripe.CheckoutSessionPaymentStatus(o.PaymentStatus),
 	}
