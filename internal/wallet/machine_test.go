@@ -184,6 +184,39 @@ func (m *machine) check() {
 	}
 }
 
+// checkMonths wants the months to lead from one to the next, up to the balance,
+// and each to read the same in full.
+func (m *machine) checkMonths() {
+	now := m.clock.Now()
+	for _, p := range m.players {
+		months, err := m.w.Months(m.t.Context(), p.scope, now)
+		if err != nil {
+			m.rt.Fatal(err)
+		}
+		next := m.balance(p.scope).Balance
+		for _, month := range months {
+			whole, err := m.w.Period(m.t.Context(), p.scope, month.Start, month.End, now)
+			if err != nil {
+				m.rt.Fatal(err)
+			}
+			if month.Closing != next || whole.Opening != month.Opening || whole.Totals != month.Totals || whole.Closing != month.Closing {
+				m.rt.Errorf("the month of %s: %+v, in full %+v, before %d", month.Start, month, whole, next)
+			}
+			var usage money.USD
+			for _, u := range whole.Usage {
+				usage += u.Net()
+			}
+			if usage != whole.Charges-whole.Refunds {
+				m.rt.Errorf("usage of %s is %d, charges less refunds %d", month.Start, usage, whole.Charges-whole.Refunds)
+			}
+			next = month.Opening
+		}
+		if next != 0 {
+			m.rt.Errorf("the first month opened with %d", next)
+		}
+	}
+}
+
 func (m *machine) checkEnds() {
 	for _, p := range m.players {
 		until, err := m.w.MeteredUntil(m.t.Context(), m.pool, p.resources)
@@ -220,8 +253,10 @@ func TestLedgerKeepsToTheModel(t *testing.T) {
 		}
 		m.exhaustAll()
 		m.checkEnds()
+		m.checkMonths()
 		m.settle()
 		m.check()
+		m.checkMonths()
 	})
 	if problems, err := h.w.Verify(t.Context()); err != nil || len(problems) > 0 {
 		t.Errorf("the books: %v (%v)", problems, err)

@@ -148,26 +148,32 @@ func firstDays(n int, lists ...[]dayRow) []dayRow {
 }
 
 // readNames reads what the page's resources are called.
-func (h *history) readNames(ctx context.Context, tx pgx.Tx) error {
+func (h *history) readNames(ctx context.Context, tx pgx.Tx) (err error) {
 	var resources []uuid.UUID
 	for _, r := range slices.Concat(h.pods, h.storage) {
 		resources = append(resources, r.Resource)
 	}
+	h.names, err = listNames(ctx, tx, resources)
+	return err
+}
+
+// listNames says what resources are called, as their newest segment has it.
+func listNames(ctx context.Context, tx pgx.Tx, resources []uuid.UUID) (map[uuid.UUID]string, error) {
 	rows, err := tx.Query(ctx, sqlListNames, resources)
 	if err != nil {
-		return fmt.Errorf("list resource names: %w", err)
+		return nil, fmt.Errorf("list resource names: %w", err)
 	}
-	h.names = make(map[uuid.UUID]string)
+	names := make(map[uuid.UUID]string)
 	var resource uuid.UUID
 	var name string
 	_, err = pgx.ForEachRow(rows, []any{&resource, &name}, func() error {
-		h.names[resource] = name
+		names[resource] = name
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("list resource names: %w", err)
+		return nil, fmt.Errorf("list resource names: %w", err)
 	}
-	return nil
+	return names, nil
 }
 
 // transaction writes a money row as the team sees it.
