@@ -28,6 +28,7 @@ import (
 	"homeport.dev/homeport/internal/payment"
 	"homeport.dev/homeport/internal/pod"
 	"homeport.dev/homeport/internal/sshkey"
+	"homeport.dev/homeport/internal/statement"
 	"homeport.dev/homeport/internal/team"
 	"homeport.dev/homeport/internal/volume"
 	"homeport.dev/homeport/internal/wallet"
@@ -51,6 +52,7 @@ type Deps struct {
 	Offers       *offer.Service
 	Pods         *pod.Service
 	Interest     *interest.Service
+	Statements   *statement.Service
 }
 
 type server struct {
@@ -76,6 +78,7 @@ func New(d Deps) (http.Handler, *huma.OpenAPI) {
 	s.registerKeys()
 	s.registerOffers()
 	s.registerWallet()
+	s.registerStatements()
 	s.registerCheckout()
 	s.registerNotices()
 	s.refuseOthers(mux)

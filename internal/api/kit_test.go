@@ -33,6 +33,7 @@ import (
 	"homeport.dev/homeport/internal/provider"
 	"homeport.dev/homeport/internal/seal"
 	"homeport.dev/homeport/internal/sshkey"
+	"homeport.dev/homeport/internal/statement"
 	"homeport.dev/homeport/internal/team"
 	"homeport.dev/homeport/internal/team/teamtest"
 	"homeport.dev/homeport/internal/volume"
@@ -109,13 +110,7 @@ func newTown(t testing.TB) *town {
 			}
 			return team.Person{}, false, nil
 		},
-		Emails: func(context.Context, pgx.Tx, []uuid.UUID) (map[uuid.UUID]string, error) {
-			out := map[uuid.UUID]string{}
-			for _, p := range w.people {
-				out[p.ID] = p.Email
-			}
-			return out, nil
-		},
+		Emails: w.emails,
 	}})
 	w.offers, err = offer.New(offer.Deps{Pool: w.pool, Clock: w.clock.Clock, Logger: logger, Adapters: adapters})
 	w.must(err)
@@ -132,16 +127,28 @@ func newTown(t testing.TB) *town {
 	w.notices = notice.New(notice.Deps{
 		Pool: w.pool, Clock: w.clock.Clock, Logger: logger, Jobs: jobs, Teams: teams, Wallet: w.wallet, PublicURL: "https://homeport.example",
 	})
+	payments := payment.New(payment.Deps{
+		Pool: w.pool, Clock: w.clock.Clock, Logger: logger, Wallet: w.wallet, Teams: teams, Jobs: jobs, Processor: till{}, PublicURL: "https://homeport.example",
+	})
 	w.h, _ = api.New(api.Deps{
-		Authenticate: w.authenticate, Clock: w.clock.Clock, Logger: logger, Teams: teams, Wallet: w.wallet,
-		Payments: payment.New(payment.Deps{
-			Pool: w.pool, Clock: w.clock.Clock, Logger: logger, Wallet: w.wallet, Teams: teams, Jobs: jobs, Processor: till{}, PublicURL: "https://homeport.example",
-		}),
+		Authenticate: w.authenticate, Clock: w.clock.Clock, Logger: logger, Teams: teams, Wallet: w.wallet, Payments: payments,
 		Keys: keys, Volumes: volumes, Offers: w.offers, Pods: w.pods,
 		Interest: interest.New(interest.Deps{Pool: w.pool, Clock: w.clock.Clock}),
 		Notices:  w.notices,
+		Statements: statement.New(statement.Deps{
+			Pool: w.pool, Clock: w.clock.Clock, Wallet: w.wallet, Pods: w.pods, Volumes: volumes, Teams: teams,
+			Emails: w.emails, Payers: payments.PayersTx, Receipts: payments.ReceiptsTx,
+		}),
 	})
 	return w
+}
+
+func (w *town) emails(context.Context, pgx.Tx, []uuid.UUID) (map[uuid.UUID]string, error) {
+	out := map[uuid.UUID]string{}
+	for _, p := range w.people {
+		out[p.ID] = p.Email
+	}
+	return out, nil
 }
 
 // errBusy is what one token gets, to see how a wait is told.

@@ -36,6 +36,7 @@ import (
 	"homeport.dev/homeport/internal/queue"
 	"homeport.dev/homeport/internal/seal"
 	"homeport.dev/homeport/internal/sshkey"
+	"homeport.dev/homeport/internal/statement"
 	"homeport.dev/homeport/internal/team"
 	"homeport.dev/homeport/internal/volume"
 	"homeport.dev/homeport/internal/wallet"
@@ -66,24 +67,25 @@ type App struct {
 	queue    *queue.Queue
 	loops    loops
 
-	mailbox  *mailbox.Mailbox
-	sender   mail.Sender
-	auth     *auth.Service
-	teams    *team.Service
-	wallet   *wallet.Service
-	keys     *sshkey.Service
-	volumes  *volume.Service
-	offers   *offer.Service
-	pods     *pod.Service
-	interest *interest.Service
-	meter    *meter.Service
-	notices  *notice.Service
-	payments *payment.Service
-	testpay  *testpay.Processor
-	sandbox  *sandbox.Sandbox
-	objects  http.Handler
-	blobs    func(key string) string // absolute folder of a prefix of the folder store
-	agents   http.Handler
+	mailbox    *mailbox.Mailbox
+	sender     mail.Sender
+	auth       *auth.Service
+	teams      *team.Service
+	wallet     *wallet.Service
+	keys       *sshkey.Service
+	volumes    *volume.Service
+	offers     *offer.Service
+	pods       *pod.Service
+	interest   *interest.Service
+	meter      *meter.Service
+	statements *statement.Service
+	notices    *notice.Service
+	payments   *payment.Service
+	testpay    *testpay.Processor
+	sandbox    *sandbox.Sandbox
+	objects    http.Handler
+	blobs      func(key string) string // absolute folder of a prefix of the folder store
+	agents     http.Handler
 
 	servers []*http.Server
 }

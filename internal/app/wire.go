@@ -38,6 +38,7 @@ import (
 	"homeport.dev/homeport/internal/queue"
 	"homeport.dev/homeport/internal/seal"
 	"homeport.dev/homeport/internal/sshkey"
+	"homeport.dev/homeport/internal/statement"
 	"homeport.dev/homeport/internal/team"
 	"homeport.dev/homeport/internal/volume"
 	"homeport.dev/homeport/internal/wallet"
@@ -322,6 +323,10 @@ func (a *App) wireMoney(ctx context.Context) error {
 	})
 	a.meter = meter.New(meter.Deps{
 		Pool: a.pool, Clock: a.clock, Logger: a.logger, Wallet: a.wallet, Pods: a.pods, Volumes: a.volumes, Notices: a.notices,
+	})
+	a.statements = statement.New(statement.Deps{
+		Pool: a.pool, Clock: a.clock, Wallet: a.wallet, Pods: a.pods, Volumes: a.volumes, Teams: a.teams,
+		Emails: a.auth.EmailsTx, Payers: a.payments.PayersTx, Receipts: a.payments.ReceiptsTx,
 	})
 	return nil
 }

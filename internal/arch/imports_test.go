@@ -89,7 +89,7 @@ const (
 var planned = []string{
 	"blob/s3", "provider/docker", "provider/hyperstack",
 	"provider/lambda", "provider/prime", "provider/runpod", "provider/shadeform",
-	"provider/vast", "provider/verda", "sim", "statement",
+	"provider/vast", "provider/verda", "sim",
 }
 
 // onlyImportedBy limits who may import a package beyond the table.

@@ -387,6 +387,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/wallet/spend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What was spent on some UTC days, by pod, volume, member or day: charges less refunds */
+        get: operations["get-spend"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/statements": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The months of the wallet, newest first: the newest is not over yet */
+        get: operations["list-statements"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/statements/{file}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A month's statement as a file: 2027-03.csv or 2027-03.pdf */
+        get: operations["get-statement"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/wallet/transactions": {
         parameters: {
             query?: never;
@@ -717,6 +768,27 @@ export interface components {
             product: "batch-inference" | "multi-node-clusters";
             team_id: string;
         };
+        Spend: {
+            /** @description The id of the pod, volume or member, or the day; null for usage whose member nobody knows. */
+            key: string | null;
+            /** @description For people: what the pod or volume is called, the member's address, the day. */
+            name: string;
+            /**
+             * Format: double
+             * @description USD.
+             */
+            pods: number;
+            /**
+             * Format: double
+             * @description USD.
+             */
+            storage: number;
+            /**
+             * Format: double
+             * @description USD.
+             */
+            total: number;
+        };
         SSHKey: {
             /** Format: date-time */
             created_at: string;
@@ -727,6 +799,42 @@ export interface components {
             name: string;
             public_key: string;
             team_id: string;
+        };
+        Statement: {
+            /**
+             * Format: double
+             * @description USD, usage.
+             */
+            charges: number;
+            /**
+             * Format: double
+             * @description USD.
+             */
+            closing_balance: number;
+            /**
+             * Format: double
+             * @description USD, money in.
+             */
+            credits: number;
+            /**
+             * Format: double
+             * @description USD, other money out.
+             */
+            debits: number;
+            /** @description The month is over: its statement does not change any more. */
+            final: boolean;
+            /** @description As 2027-03. */
+            month: string;
+            /**
+             * Format: double
+             * @description USD.
+             */
+            opening_balance: number;
+            /**
+             * Format: double
+             * @description USD, usage given back.
+             */
+            refunds: number;
         };
         Team: {
             /** Format: date-time */
@@ -1773,6 +1881,113 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Checkout"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-spend": {
+        parameters: {
+            query: {
+                by?: "pod" | "volume" | "member" | "day";
+                /** @description The first UTC day, as 2027-03-01; without it the first of this month. */
+                from?: string;
+                /** @description Team id, a UUID. */
+                team_id: string;
+                /** @description The last UTC day, included; without it today. At most 366 days. */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Spend"][];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-statements": {
+        parameters: {
+            query: {
+                /** @description Team id, a UUID. */
+                team_id: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Statement"][];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-statement": {
+        parameters: {
+            query: {
+                /** @description Team id, a UUID. */
+                team_id: string;
+            };
+            header?: never;
+            path: {
+                /** @description A month and .csv or .pdf. */
+                file: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file */
+            200: {
+                headers: {
+                    "Content-Disposition"?: string;
+                    "Content-Type"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/pdf": string;
+                    "text/csv": string;
                 };
             };
             /** @description Error */
