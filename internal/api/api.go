@@ -80,6 +80,7 @@ func New(d Deps) (http.Handler, *huma.OpenAPI) {
 	s.registerWallet()
 	s.registerStatements()
 	s.registerCheckout()
+	s.registerSubscription()
 	s.registerNotices()
 	s.refuseOthers(mux)
 	return mux, s.api.OpenAPI()

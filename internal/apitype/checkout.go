@@ -34,3 +34,15 @@ type TeamCheckout struct {
 type Checkout struct {
 	CheckoutURL string `json:"checkout_url"`
 }
+
+// ChangeSubscription asks for another number of seats.
+type ChangeSubscription struct {
+	_ struct{} `additionalProperties:"true"`
+
+	MemberCount Whole `json:"member_count" doc:"Seats from 1 to 100, at least as many as are taken."`
+}
+
+// Portal says where cards and invoices are.
+type Portal struct {
+	PortalURL string `json:"portal_url"`
+}

@@ -146,6 +146,11 @@ type Processor interface {
 	ReadSession(ctx context.Context, sessionID string) (Session, error)
 	// ReadSubscription asks how a subscription stands.
 	ReadSubscription(ctx context.Context, subscriptionID string) (Subscription, error)
+	// SetSeats changes how many seats are billed: more at once, if that is paid,
+	// fewer from the next month on. Asking for what is so already does nothing.
+	SetSeats(ctx context.Context, c SeatChange) error
+	// EndSubscription lets a subscription end with the period that is paid for.
+	EndSubscription(ctx context.Context, subscriptionID string) error
 	// CancelSubscription ends a subscription at once; one that has ended stays so.
 	CancelSubscription(ctx context.Context, subscriptionID string) error
 	// Verify checks an event's signature, age and mode at a wall time, and

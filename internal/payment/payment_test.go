@@ -48,6 +48,8 @@ type bank struct {
 	seen      func(payment.TeamOrder)
 	slow      func() // between a reading and its answer
 	down      bool
+	broke     bool // the card has no money
+	lost      bool // what is asked is done, but the answer does not arrive
 }
 
 func (b *bank) Source() wallet.Source { return wallet.Stripe }
@@ -61,6 +63,36 @@ func (b *bank) CreateCustomer(_ context.Context, c payment.Customer) (string, er
 	}
 	b.customers++
 	return fmt.Sprintf("cus_%d_%s", b.customers, c.TeamID), nil
+}
+
+func (b *bank) SetSeats(_ context.Context, c payment.SeatChange) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, ok := b.subs[c.SubscriptionID]
+	if b.down || !ok {
+		return errors.New("no answer from the bank")
+	}
+	if b.broke && c.Seats > s.Seats {
+		return nil // as Stripe does: it waits for a payment
+	}
+	s.Seats = c.Seats
+	b.subs[c.SubscriptionID] = s
+	if b.lost {
+		return errors.New("the answer got lost")
+	}
+	return nil
+}
+
+func (b *bank) EndSubscription(_ context.Context, subscriptionID string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, ok := b.subs[subscriptionID]
+	if b.down || !ok {
+		return errors.New("no answer from the bank")
+	}
+	s.CancelsAtPeriodEnd = true
+	b.subs[subscriptionID] = s
+	return nil
 }
 
 func (b *bank) PortalURL(_ context.Context, customerID, returnURL string) (string, error) {
@@ -174,7 +206,7 @@ func newDesk(t *testing.T) *desk {
 	}
 	logger := slog.New(slog.DiscardHandler)
 	d.w = wallet.New(wallet.Deps{Pool: d.pool, Clock: d.clock.Clock, Logger: logger})
-	d.teams = team.New(team.Deps{Pool: d.pool, Clock: d.clock.Clock, Hooks: team.Hooks{OpenWallet: d.w.OpenTx}})
+	d.teams = team.New(team.Deps{Pool: d.pool, Clock: d.clock.Clock, Jobs: &job.Recorder{}, Hooks: team.Hooks{OpenWallet: d.w.OpenTx}})
 	d.pay = payment.New(payment.Deps{
 		Pool: d.pool, Clock: d.clock.Clock, Logger: logger, Wallet: d.w, Teams: d.teams, Jobs: d.jobs, Processor: d.bank, PublicURL: "https://homeport.test",
 	})

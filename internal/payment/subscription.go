@@ -10,6 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"homeport.dev/homeport/internal/job"
+	"homeport.dev/homeport/internal/pg"
+	"homeport.dev/homeport/internal/team"
 )
 
 // A SubscriptionJob asks for a subscription to be read at once.
@@ -44,7 +46,7 @@ const sqlTakeSubscription = `
 update subscription set asked = asked + (asked = answered)::int, read_at = @wall::timestamptz + least(@longest::interval,
   @first::interval * power(2, least(reads, 10))), reads = reads + 1
 where id = @id and processor = @processor and (asked > answered or read_at <= @wall)
-returning asked, end_wanted`
+returning asked, end_wanted, team_id`
 
 const sqlStoreSubscription = `
 update subscription set status = @status, seats = @seats, customer_id = @customer, anchor_at = @anchor,
@@ -62,10 +64,11 @@ func (s *Service) ReadSubscription(ctx context.Context, j SubscriptionJob) error
 	}
 	var asked int64
 	var end bool
+	var teamID uuid.UUID
 	wall := s.Clock.Wall()
 	err := s.Pool.QueryRow(ctx, sqlTakeSubscription, pgx.NamedArgs{
 		"id": j.ID, "processor": s.Processor.Source(), "wall": wall, "first": firstRead, "longest": readLimit,
-	}).Scan(&asked, &end)
+	}).Scan(&asked, &end, &teamID)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
 	}
@@ -81,13 +84,32 @@ func (s *Service) ReadSubscription(ctx context.Context, j SubscriptionJob) error
 	if err != nil {
 		return fmt.Errorf("read subscription %s: %w", j.ID, err)
 	}
-	_, err = s.Pool.Exec(ctx, sqlStoreSubscription, pgx.NamedArgs{
+	return s.store(ctx, teamID, sub, pgx.NamedArgs{
 		"id": j.ID, "status": sub.Status, "seats": sub.Seats, "customer": sub.CustomerID, "anchor": sub.AnchorAt,
 		"start": sub.PeriodStartAt, "end": sub.PeriodEndAt, "cancels": sub.CancelsAtPeriodEnd, "asked": asked,
 		"now": s.Clock.Now(), "next": wall.Add(readDaily),
 	})
+}
+
+// store keeps a reading, unless a newer one is kept, and makes the team's seats
+// those that are billed while the subscription goes on.
+func (s *Service) store(ctx context.Context, teamID uuid.UUID, sub Subscription, reading pgx.NamedArgs) error {
+	err := pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
+		if err := team.LockRowTx(ctx, tx, teamID); err != nil {
+			return err
+		}
+		kept, err := tx.Exec(ctx, sqlStoreSubscription, reading)
+		if err != nil || kept.RowsAffected() == 0 {
+			return err
+		}
+		switch sub.Status {
+		case "trialing", "active", "past_due":
+			return s.Teams.PaidSeatsTx(ctx, tx, teamID, sub.Seats)
+		}
+		return nil
+	})
 	if err != nil {
-		return fmt.Errorf("store subscription %s: %w", j.ID, err)
+		return fmt.Errorf("store subscription %s: %w", sub.ID, err)
 	}
 	return nil
 }

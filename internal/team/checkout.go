@@ -54,7 +54,7 @@ func NewPlot(teamID, by uuid.UUID, name, description, seats string) (Plot, error
 	if utf8.RuneCountInString(description) > maxDescription {
 		return Plot{}, ErrDescription
 	}
-	count, err := parseSeats(seats)
+	count, err := ParseSeats(seats)
 	if err != nil {
 		return Plot{}, err
 	}
@@ -71,7 +71,9 @@ func cleanText(text string) string {
 	}, text))
 }
 
-func parseSeats(text string) (int, error) {
+// ParseSeats reads a number of seats as a client wrote it. The fault is
+// ErrSeatCount.
+func ParseSeats(text string) (int, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return 0, ErrSeatCount.With("Number of members is required")

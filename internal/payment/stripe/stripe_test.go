@@ -200,6 +200,17 @@ func TestStripeTakesWhatWeAsk(t *testing.T) {
 		if _, err := w.ReadSubscription(ctx, "sub_1"); err != nil {
 			t.Error(err)
 		}
+		change := payment.SeatChange{ID: id.New(), SubscriptionID: "sub_1", Seats: 7}
+		if err := w.SetSeats(ctx, change); err != nil {
+			t.Error(err)
+		}
+		w.last(t, "POST /v1/subscriptions/sub_1").want(t, "seats:"+change.ID.String(), map[string]string{
+			"items[0][quantity]": "7", "proration_behavior": "always_invoice", "payment_behavior": "pending_if_incomplete",
+		})
+		if err := w.EndSubscription(ctx, "sub_1"); err != nil {
+			t.Error(err)
+		}
+		w.last(t, "POST /v1/subscriptions/sub_1").want(t, "", map[string]string{"cancel_at_period_end": "true"})
 		if err := w.CancelSubscription(ctx, "sub_1"); err != nil {
 			t.Error(err)
 		}

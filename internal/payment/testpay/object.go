@@ -103,7 +103,8 @@ func (s *subscription) stripe() subscriptionObject {
 	}
 	o := subscriptionObject{
 		ID: s.ID, Object: "subscription", BillingCycleAnchor: s.AnchorAt.Unix(), CollectionMethod: "charge_automatically",
-		Created: s.AnchorAt.Unix(), Currency: "usd", Customer: s.CustomerID, LatestInvoice: s.LatestInvoiceID,
+		CancelAtPeriodEnd: s.CancelsAtPeriodEnd,
+		Created:           s.AnchorAt.Unix(), Currency: "usd", Customer: s.CustomerID, LatestInvoice: s.LatestInvoiceID,
 		Items:    listObject{Object: "list", Data: []any{item}, URL: "/v1/subscription_items?subscription=" + s.ID},
 		Metadata: s.metadata(), StartDate: s.AnchorAt.Unix(), Status: s.Status,
 	}

@@ -72,6 +72,9 @@ func (p *Processor) renew(ctx context.Context, subscriptionID string, now time.T
 			return err
 		}
 		for months = 0; sub.Status != "canceled" && !now.Before(sub.PeriodEndAt); months++ {
+			if sub.CancelsAtPeriodEnd {
+				return p.end(ctx, tx, sub, sub.PeriodEndAt)
+			}
 			if err := p.renewMonth(ctx, tx, sub); err != nil {
 				return err
 			}
@@ -132,11 +135,15 @@ func (p *Processor) CancelSubscription(ctx context.Context, subscriptionID strin
 		if err != nil || sub.Status == "canceled" {
 			return err
 		}
-		now := p.Clock.Now().Truncate(time.Second)
-		if _, err := tx.Exec(ctx, sqlCancelSubscription, sub.ID, now); err != nil {
-			return fmt.Errorf("cancel test subscription %s: %w", sub.ID, err)
-		}
-		sub.Status, sub.CanceledAt = "canceled", &now
-		return p.tell(ctx, tx, sub.SessionID, stripe.EventTypeCustomerSubscriptionDeleted, "", sub.stripe())
+		return p.end(ctx, tx, sub, p.Clock.Now().Truncate(time.Second))
 	})
+}
+
+// end ends a locked subscription at an instant, and tells of it.
+func (p *Processor) end(ctx context.Context, tx pgx.Tx, sub *subscription, at time.Time) error {
+	if _, err := tx.Exec(ctx, sqlCancelSubscription, sub.ID, at); err != nil {
+		return fmt.Errorf("cancel test subscription %s: %w", sub.ID, err)
+	}
+	sub.Status, sub.CanceledAt = "canceled", &at
+	return p.tell(ctx, tx, sub.SessionID, stripe.EventTypeCustomerSubscriptionDeleted, "", sub.stripe())
 }

@@ -30,22 +30,24 @@ values (@id, @subscription, @period, @payment, @amount, @status, 1, @start, @end
 // A subscription is a team's monthly payment at this processor. Its times are
 // business time.
 type subscription struct {
-	ID              string     `db:"id"` // sub_test_…
-	SessionID       string     `db:"session_id"`
-	OrderID         uuid.UUID  `db:"order_id"`
-	TeamID          uuid.UUID  `db:"team_id"`
-	CustomerID      string     `db:"customer_id"` // cus_test_…
-	ItemID          string     `db:"item_id"`     // si_test_…
-	Quantity        int        `db:"quantity"`
-	SeatPrice       money.USD  `db:"seat_usd_micro"`
-	Status          string     `db:"status"`
-	AnchorAt        time.Time  `db:"anchor_at"`
-	Period          int        `db:"period"` // months since the anchor
-	PeriodStartAt   time.Time  `db:"period_start_at"`
-	PeriodEndAt     time.Time  `db:"period_end_at"`
-	LatestInvoiceID string     `db:"latest_invoice_id"`
-	Card            string     `db:"card"`
-	CanceledAt      *time.Time `db:"canceled_at"`
+	ID              string    `db:"id"` // sub_test_…
+	SessionID       string    `db:"session_id"`
+	OrderID         uuid.UUID `db:"order_id"`
+	TeamID          uuid.UUID `db:"team_id"`
+	CustomerID      string    `db:"customer_id"` // cus_test_…
+	ItemID          string    `db:"item_id"`     // si_test_…
+	Quantity        int       `db:"quantity"`
+	SeatPrice       money.USD `db:"seat_usd_micro"`
+	Status          string    `db:"status"`
+	AnchorAt        time.Time `db:"anchor_at"`
+	Period          int       `db:"period"` // months since the anchor
+	PeriodStartAt   time.Time `db:"period_start_at"`
+	PeriodEndAt     time.Time `db:"period_end_at"`
+	LatestInvoiceID string    `db:"latest_invoice_id"`
+	Card            string    `db:"card"`
+	// CancelsAtPeriodEnd says that no month follows this one.
+	CancelsAtPeriodEnd bool       `db:"cancels_at_period_end"`
+	CanceledAt         *time.Time `db:"canceled_at"`
 }
 
 // The cards of a subscription: one that pays each month, and one that pays the
@@ -135,7 +137,7 @@ func monthsAfter(anchor time.Time, months int) time.Time {
 
 const subscriptionColumns = `
 select id, session_id, order_id, team_id, customer_id, item_id, quantity, seat_usd_micro, status, anchor_at, period,
-  period_start_at, period_end_at, latest_invoice_id, card, canceled_at
+  period_start_at, period_end_at, latest_invoice_id, card, canceled_at, cancels_at_period_end
 from testpay_subscription`
 
 const sqlFindSubscription = subscriptionColumns + ` where id = $1`

@@ -164,6 +164,23 @@ export interface paths {
         patch: operations["change-team"];
         trace?: never;
     };
+    "/teams/{id}/billing-portal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The payment provider's page for the team's cards and invoices; an admin opens it */
+        post: operations["open-billing-portal"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/teams/{id}/invite": {
         parameters: {
             query?: never;
@@ -248,6 +265,24 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/teams/{id}/subscription": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Let the subscription end with the month that is paid for; an admin does it */
+        delete: operations["end-subscription"];
+        options?: never;
+        head?: never;
+        /** Pay for more or fewer seats; an admin does it */
+        patch: operations["change-subscription"];
         trace?: never;
     };
     "/teams/checkout": {
@@ -494,6 +529,13 @@ export interface components {
             /** @enum {string} */
             role: "admin" | "member" | "viewer";
         };
+        ChangeSubscription: {
+            /**
+             * Format: int64
+             * @description Seats from 1 to 100, at least as many as are taken.
+             */
+            member_count: number;
+        };
         ChangeTeam: {
             /** @description 1 to 80 characters. */
             name?: string;
@@ -734,6 +776,9 @@ export interface components {
             synced_at: string | null;
             team_id: string;
             volume_id: string;
+        };
+        Portal: {
+            portal_url: string;
         };
         Problem: {
             /** @description Stable; see docs/codes.md. */
@@ -1377,6 +1422,38 @@ export interface operations {
             };
         };
     };
+    "open-billing-portal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Team id, a UUID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Portal"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     invite: {
         parameters: {
             query?: never;
@@ -1571,6 +1648,72 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "end-subscription": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Team id, a UUID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "change-subscription": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Team id, a UUID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeSubscription"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Team"];
+                };
             };
             /** @description Error */
             default: {
