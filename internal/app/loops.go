@@ -123,7 +123,7 @@ func (a *App) always() []loop {
 		{"late money", 10 * time.Second, a.returnLateMoney},
 		{"unpaid teams", time.Minute, a.payments.ExpireTeams},
 		{"snapshots", 10 * time.Second, a.volumes.PublishDue},
-		{"purge", time.Minute, a.volumes.PurgeDue},
+		{"purge", time.Minute, a.meter.PurgeSweep},
 		{"staged snapshots", time.Hour, a.volumes.SweepStaging},
 		{"answers", time.Hour, a.forgetAnswers},
 		{"sign-in", 5 * time.Minute, a.auth.Sweep},

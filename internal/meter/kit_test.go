@@ -48,6 +48,7 @@ type yard struct {
 type postbox struct {
 	mu      sync.Mutex
 	letters []mail.Message
+	seen    map[string]bool // by key
 }
 
 func (p *postbox) Send(_ context.Context, m mail.Message) error {
@@ -63,7 +64,7 @@ func (p *postbox) Send(_ context.Context, m mail.Message) error {
 func newYard(t testing.TB) *yard {
 	t.Helper()
 	y := &yard{
-		t: t, pool: pgtest.New(t), clock: clock.Fixed(noon), jobs: &job.Recorder{}, post: &postbox{},
+		t: t, pool: pgtest.New(t), clock: clock.Fixed(noon), jobs: &job.Recorder{}, post: &postbox{seen: map[string]bool{}},
 		fleet:  &fleet{locked: map[uuid.UUID]bool{}, broken: map[uuid.UUID]bool{}},
 		purged: map[uuid.UUID]time.Time{},
 	}

@@ -126,7 +126,7 @@ func (s *Service) arrears(ctx context.Context, teamID uuid.UUID, now time.Time) 
 		case 0:
 			return nil
 		case wallet.ArrearsEnd:
-			return s.Volumes.RedeemTx(ctx, tx, teamID, now)
+			return s.Volumes.RedeemTx(ctx, tx, teamID, a.At)
 		case wallet.ArrearsFreeze:
 			err = s.Volumes.FreezeTx(ctx, tx, teamID, a.At)
 		case wallet.ArrearsTrash:

@@ -75,7 +75,7 @@ func (s *Service) follow(ctx context.Context, teamID uuid.UUID, now time.Time) e
 		case wallet.SpendDue:
 			err = s.spend(ctx, teamID, due.At)
 		case wallet.ArrearsDue:
-			err = s.arrears(ctx, teamID, now)
+			err = s.arrears(ctx, teamID, due.At)
 		default:
 			err = fmt.Errorf("nobody knows what %q is", due.What)
 		}
@@ -93,6 +93,15 @@ func (s *Service) follow(ctx context.Context, teamID uuid.UUID, now time.Time) e
 func (s *Service) SettleSweep(ctx context.Context) error {
 	_, err := s.Wallet.SettleDue(ctx, s.Clock.Now())
 	return err
+}
+
+// PurgeSweep purges the volumes whose time in the trash is over, once what was
+// paid until now has taken its volumes out of it.
+func (s *Service) PurgeSweep(ctx context.Context) error {
+	if err := s.followAll(ctx, s.Clock.Now()); err != nil {
+		return err
+	}
+	return s.Volumes.PurgeDue(ctx)
 }
 
 // RunDue does everything that came due by now, before it returns: for business

@@ -29,11 +29,12 @@ func (s *Service) LockTeamTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID) (
 const sqlLockUnpaid = `
 select id, team_id, name, size_bytes, pod_id is not null as currently_used, pod_id,
   deleted_at is not null as deleted, frozen_at is not null as frozen, created_at, created_by,
-  deleted_at, last_commit_at, epoch, head_snapshot, head_seq
+  deleted_at, purge_at, last_commit_at, epoch, head_snapshot, head_seq
 from volume where team_id = $1 and deleted_by = $2 and purge_at > $3 order by id for update`
 
-// RedeemTx ends FreezeTx and TrashTeamTx: the storage was paid. Volumes that are
-// not purged yet come out of the trash, and the meters run again from now on.
+// RedeemTx ends FreezeTx and TrashTeamTx: the storage was paid, at now. Volumes
+// whose time in the trash was not over then come out of it, and the meters run
+// again from that instant on.
 func (s *Service) RedeemTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, now time.Time) error {
 	if err := s.ThawTx(ctx, tx, teamID, now); err != nil {
 		return err

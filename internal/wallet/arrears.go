@@ -29,12 +29,12 @@ const (
 // arrearsDays are when the steps are due, in days after zero.
 var arrearsDays = [...]int64{7, 23, 29, 30}
 
-// arrearsDue is when the next step is due. Storage that was paid, or paid and
-// used up again, since the first step has its end due at once.
+// arrearsDue is when the next step is due: the end of those that were taken,
+// once they were paid, before any other.
 func (w *walletRow) arrearsDue() *int64 {
 	switch {
-	case w.ArrearsUS != nil && (w.ExhaustedUS == nil || *w.ExhaustedUS != *w.ArrearsUS):
-		return w.ArrearsUS
+	case w.ArrearsEndUS != nil:
+		return w.ArrearsEndUS
 	case w.ExhaustedUS != nil && int(w.ArrearsStep) < len(arrearsDays):
 		at := *w.ExhaustedUS + arrearsDays[w.ArrearsStep]*day
 		return &at
@@ -42,10 +42,20 @@ func (w *walletRow) arrearsDue() *int64 {
 	return nil
 }
 
+// redeem ends what follows from storage that was not paid.
+func (b *book) redeem(now int64) {
+	w := &b.wallet
+	w.ExhaustedUS = nil
+	if w.ArrearsUS != nil && w.ArrearsEndUS == nil {
+		at := max(now, *w.ArrearsUS)
+		w.ArrearsEndUS = &at
+	}
+}
+
 // An Arrears is a step to take.
 type Arrears struct {
 	Step  int       // ArrearsFreeze …; 0: none is due
-	At    time.Time // when it was due; now for ArrearsEnd
+	At    time.Time // when it was due; for ArrearsEnd, when it was paid
 	Since time.Time // when the balance was used up
 	Owed  Balance
 }
@@ -64,9 +74,9 @@ func (s *Service) ArrearsTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, no
 		return Arrears{}, nil
 	}
 	b.dirty = true
-	if w.ArrearsUS != nil && (w.ExhaustedUS == nil || *w.ExhaustedUS != *w.ArrearsUS) {
-		a := Arrears{Step: ArrearsEnd, At: now, Since: clock.FromMicros(*w.ArrearsUS)}
-		w.ArrearsUS, w.ArrearsStep = nil, 0
+	if w.ArrearsEndUS != nil {
+		a := Arrears{Step: ArrearsEnd, At: clock.FromMicros(*due), Since: clock.FromMicros(*w.ArrearsUS)}
+		w.ArrearsUS, w.ArrearsEndUS, w.ArrearsStep = nil, nil, 0
 		return a, s.save(ctx, tx, b)
 	}
 	if err := b.roll(*due); err != nil {

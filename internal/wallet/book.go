@@ -36,6 +36,7 @@ type walletRow struct {
 	EmptyUS      *int64     `db:"empty_us"`
 	ArrearsUS    *int64     `db:"arrears_us"`
 	ArrearsStep  int16      `db:"arrears_step"`
+	ArrearsEndUS *int64     `db:"arrears_end_us"`
 	SpendUS      *int64     `db:"spend_us"`
 	SpendMonthUS int64      `db:"spend_month_us"`
 	SpendStage   int16      `db:"spend_stage"`
@@ -240,7 +241,7 @@ func (b *book) receive(p posting, now int64) error {
 		w.Receivable -= pay
 	}
 	if b.shown() >= 0 {
-		w.ExhaustedUS = nil
+		b.redeem(now)
 	}
 	if b.shown() > 0 {
 		w.EmptyUS = nil

@@ -16,7 +16,7 @@ func CreditScript() string {
 		"@balance", "balance_usd_micro + 10000", "@receivable", "0", "@settled", "settled_us", "@due", "due_us",
 		"@burn", "burn_usd_micro_per_hour", "@pod_burn", "pod_burn_usd_micro_per_hour", "@exhausts", "exhausts_us",
 		"@exhausted", "exhausted_us", "@switch_off", "switch_off_us", "@month", "month_us", "@spent", "month_spent_usd_micro",
-		"@warned", "warned", "@warn", "warn_us", "@empty", "empty_us", "@arrears", "arrears_us", "@step", "arrears_step",
+		"@warned", "warned", "@warn", "warn_us", "@empty", "empty_us", "@arrears_end", "arrears_end_us", "@arrears", "arrears_us", "@step", "arrears_step",
 		"@spend_look", "spend_us", "@spend_month", "spend_month_us", "@stage", "spend_stage", "@limit", "limit_us", "@next", "next_us",
 	).Replace(sqlPostCredit)
 	return "\\set n random(1, :teams)\n\\set k random(1, 9000000000000000000)\nbegin;\n" +

@@ -120,6 +120,7 @@ func listRunning(ctx context.Context, tx pgx.Tx, resourceID uuid.UUID, at int64)
 // beyond it.
 func (b *book) stop(running []runningRow, at int64) error {
 	var refunds []posting
+	moved := false
 	for i := range running {
 		g := b.adopt(running[i].segmentRow)
 		if g.StoppedUS != nil && *g.StoppedUS <= at {
@@ -135,13 +136,13 @@ func (b *book) stop(running []runningRow, at int64) error {
 				Description: g.Kind.refunded(g.Description),
 			})
 		}
-		b.dirty = true
+		b.dirty, moved = true, true
 	}
 	if b.dirty {
 		b.refresh(at)
 	}
-	if b.wallet.ExhaustedUS != nil && b.shown() >= b.accrued(at) {
-		b.wallet.ExhaustedUS = nil // what went on without money never ran
+	if moved && b.wallet.ExhaustedUS != nil && b.shown() >= b.accrued(at) {
+		b.redeem(at) // what went on without money never ran
 		b.refresh(at)
 	}
 	for _, p := range refunds {

@@ -136,12 +136,13 @@ func (m *model) open(resource uuid.UUID) *modelSegment {
 
 // stop ends a resource at an instant that may be past.
 func (m *model) stop(resource uuid.UUID, at int64) {
+	moved := false
 	for _, s := range m.segments {
 		if s.resource == resource && (s.stop == 0 || s.stop > at) {
-			s.stop = max(at, s.start)
+			s.stop, moved = max(at, s.start), true
 		}
 	}
-	if m.shown(m.now).Sign() >= 0 {
+	if moved && m.shown(m.now).Sign() >= 0 {
 		m.exhausted = false // what went on without money never ran
 	}
 }

@@ -20,13 +20,13 @@ with w as materialized (
   select team_id, account_id, receivable_account_id, balance_usd_micro, receivable_usd_micro,
     settled_us, due_us, burn_usd_micro_per_hour, pod_burn_usd_micro_per_hour,
     exhausts_us, exhausted_us, switch_off_us, month_us, month_spent_usd_micro, month_limit_usd_micro, version,
-    warned, warn_us, empty_us, arrears_us, arrears_step, spend_us, spend_month_us, spend_stage, limit_us
+    warned, warn_us, empty_us, arrears_us, arrears_step, arrears_end_us, spend_us, spend_month_us, spend_stage, limit_us
   from wallet where team_id = $1 for update
 )
 select w.team_id, w.account_id, w.receivable_account_id, w.balance_usd_micro, w.receivable_usd_micro,
   w.settled_us, w.due_us, w.burn_usd_micro_per_hour, w.pod_burn_usd_micro_per_hour,
   w.exhausts_us, w.exhausted_us, w.switch_off_us, w.month_us, w.month_spent_usd_micro, w.month_limit_usd_micro,
-  w.warned, w.warn_us, w.empty_us, w.arrears_us, w.arrears_step, w.spend_us, w.spend_month_us, w.spend_stage, w.limit_us,
+  w.warned, w.warn_us, w.empty_us, w.arrears_us, w.arrears_step, w.arrears_end_us, w.spend_us, w.spend_month_us, w.spend_stage, w.limit_us,
   w.version, (select version from wallet where team_id = $1) as read_version,
   s.id as segment_id, s.resource_id, s.kind, s.rate_usd_micro_per_hour, s.started_us, s.stopped_us, s.description
 from w left join segment s on s.team_id = w.team_id and coalesce(s.stopped_us, 9223372036854775807) > w.settled_us
@@ -86,7 +86,7 @@ const sqlReadBook = `
 select w.team_id, w.account_id, w.receivable_account_id, w.balance_usd_micro, w.receivable_usd_micro,
   w.settled_us, w.due_us, w.burn_usd_micro_per_hour, w.pod_burn_usd_micro_per_hour,
   w.exhausts_us, w.exhausted_us, w.switch_off_us, w.month_us, w.month_spent_usd_micro, w.month_limit_usd_micro,
-  w.warned, w.warn_us, w.empty_us, w.arrears_us, w.arrears_step, w.spend_us, w.spend_month_us, w.spend_stage, w.limit_us,
+  w.warned, w.warn_us, w.empty_us, w.arrears_us, w.arrears_step, w.arrears_end_us, w.spend_us, w.spend_month_us, w.spend_stage, w.limit_us,
   s.id as segment_id, s.resource_id, s.kind, s.rate_usd_micro_per_hour, s.started_us, s.stopped_us
 from wallet w
 left join segment s on s.team_id = w.team_id and coalesce(s.stopped_us, 9223372036854775807) > w.settled_us
@@ -153,6 +153,7 @@ update wallet set balance_usd_micro = @balance, receivable_usd_micro = @receivab
   burn_usd_micro_per_hour = @burn, pod_burn_usd_micro_per_hour = @pod_burn, exhausts_us = @exhausts,
   exhausted_us = @exhausted, switch_off_us = @switch_off, month_us = @month, month_spent_usd_micro = @spent,
   warned = @warned, warn_us = @warn, empty_us = @empty, arrears_us = @arrears, arrears_step = @step,
+  arrears_end_us = @arrears_end,
   spend_us = @spend_look, spend_month_us = @spend_month, spend_stage = @stage, limit_us = @limit, next_us = @next,
   version = version + 1
 where team_id = @team and exists (select from posted)`
@@ -162,6 +163,7 @@ update wallet set balance_usd_micro = @balance, receivable_usd_micro = @receivab
   burn_usd_micro_per_hour = @burn, pod_burn_usd_micro_per_hour = @pod_burn, exhausts_us = @exhausts,
   exhausted_us = @exhausted, switch_off_us = @switch_off, month_us = @month, month_spent_usd_micro = @spent,
   warned = @warned, warn_us = @warn, empty_us = @empty, arrears_us = @arrears, arrears_step = @step,
+  arrears_end_us = @arrears_end,
   spend_us = @spend_look, spend_month_us = @spend_month, spend_stage = @stage, limit_us = @limit, next_us = @next,
   version = version + 1
 where team_id = @team`
@@ -203,7 +205,7 @@ func (w *walletRow) args() pgx.NamedArgs {
 		"team": w.TeamID, "balance": w.Balance, "receivable": w.Receivable, "settled": w.SettledUS, "due": w.DueUS,
 		"burn": w.Burn, "pod_burn": w.PodBurn, "exhausts": w.ExhaustsUS, "exhausted": w.ExhaustedUS,
 		"switch_off": w.SwitchOffUS, "month": w.MonthUS, "spent": w.MonthSpent,
-		"warned": w.Warned, "warn": w.WarnUS, "empty": w.EmptyUS, "arrears": w.ArrearsUS, "step": w.ArrearsStep,
+		"warned": w.Warned, "warn": w.WarnUS, "empty": w.EmptyUS, "arrears": w.ArrearsUS, "step": w.ArrearsStep, "arrears_end": w.ArrearsEndUS,
 		"spend_look": w.SpendUS, "spend_month": w.SpendMonthUS, "stage": w.SpendStage, "limit": w.LimitUS, "next": next,
 	}
 }

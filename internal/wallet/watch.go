@@ -177,7 +177,7 @@ func (s *Service) Standing(ctx context.Context, teamID uuid.UUID, now time.Time)
 		at := clock.FromMicros(*w.EmptyUS)
 		st.EmptyAt = &at
 	}
-	if w.ArrearsUS != nil && w.ExhaustedUS != nil {
+	if w.ArrearsUS != nil && w.ArrearsEndUS == nil {
 		st.Arrears = int(w.ArrearsStep)
 	}
 	if w.ExhaustsUS != nil && *w.ExhaustsUS > now.UnixMicro() {
