@@ -55,6 +55,17 @@ export async function call<M extends Method, P extends Path<M> & string>(
   return json
 }
 
+/** Reads a file that the API makes. A refusal is thrown as ApiError. */
+export async function readFile<P extends Path<'get'> & string>(
+  path: P,
+  input: Input<Operation<'get', P>> & AnyInput,
+): Promise<Blob> {
+  const { apiBase } = await loadConfig()
+  const response = await send(apiBase + address(path, input), { headers: {} })
+  if (!response.ok) throw new ApiError(response.status, parse(await response.text()))
+  return response.blob()
+}
+
 /** Fills a path template and appends the query: '/pods/{id}' → '/pods/1?team_id=2'. */
 export function address(template: string, { path = {}, query = {} }: AnyInput): string {
   const filled = template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(path[name])))

@@ -13,6 +13,7 @@ export type PodStatus = Pod['status']
 export type SSHKey = Schemas['SSHKey']
 export type Team = Schemas['Team']
 export type Transaction = Schemas['Transaction']
+export type Statement = Schemas['Statement']
 export type UserInfo = Schemas['UserInfo']
 export type Volume = Schemas['Volume']
 

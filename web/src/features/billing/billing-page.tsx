@@ -1,5 +1,5 @@
 import { RefreshCw } from 'lucide-react'
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { copy } from '@/copy/en'
 import { usePods } from '@/features/pods/queries'
 import { useSession, useTeam } from '@/features/session/queries'
@@ -16,6 +16,9 @@ import { phaseOf } from './model'
 import { Spend } from './spend-section'
 import { TransactionHistory } from './transaction-history'
 import { useReturn } from './use-return'
+
+// It is the last of the page, below the fold: nothing moves when it comes.
+const Statements = lazy(() => import('./statements'))
 
 /** The team's wallet: what is in it, how to fill it, where it went. */
 export function BillingPage() {
@@ -82,6 +85,11 @@ export function BillingPage() {
         activePods={(pods.data ?? []).filter((pod) => pod.status !== 'deleted').map((pod) => pod.id)}
         activeVolumes={(volumes.data ?? []).map((volume) => volume.id)}
       />
+      {signedIn && team ? (
+        <Suspense>
+          <Statements key={team.id} teamId={team.id} />
+        </Suspense>
+      ) : null}
     </Page>
   )
 }

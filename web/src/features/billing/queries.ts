@@ -1,8 +1,9 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { call } from '@/api/client'
+import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
+import { call, readFile } from '@/api/client'
 import { detailOf } from '@/api/error'
 import { copy } from '@/copy/en'
 import { transactionsQuery } from '@/features/wallet/queries'
+import { downloadFile } from '@/lib/download'
 import { asRecord, readStored, writeStored } from '@/lib/storage'
 import { alertToast } from '@/ui/toast'
 import { newestCredit } from './model'
@@ -22,6 +23,25 @@ export function useCreditCheckout() {
       location.assign(checkout_url)
     },
     onError: (error) => alertToast(detailOf(error, copy.billing.payFailed)),
+  })
+}
+
+/** The months of a team's wallet, newest first. */
+export const statementsQuery = (teamId: string) =>
+  queryOptions({
+    queryKey: ['statements', teamId],
+    queryFn: async () => call('get', '/wallet/statements', { query: { team_id: teamId } }),
+    staleTime: 5 * 60_000,
+  })
+
+/** Reads a month's statement and hands it to the reader. */
+export function useStatementFile(teamId: string) {
+  return useMutation({
+    mutationFn: async (file: string) => {
+      const made = await readFile('/wallet/statements/{file}', { path: { file }, query: { team_id: teamId } })
+      downloadFile(`homeport-statement-${file}`, made)
+    },
+    onError: (error) => alertToast(detailOf(error, copy.billing.statements.downloadFailed)),
   })
 }
 
