@@ -243,6 +243,27 @@ func TestMachineLostInItsLastSync(t *testing.T) {
 	}
 }
 
+// What was charged between a machine's last heartbeat and the DELETE of its user
+// is given back too.
+func TestMachineLostBeforeItsEndWasAsked(t *testing.T) {
+	t.Parallel()
+	h := newHarbour(t, hearing)
+	scope := h.team(team.Pro, 100*money.Dollar)
+	p, a := h.running(scope)
+	a.live(time.Minute)
+	last := h.clock.Now()
+	h.a.vanish(a.machine.Name)
+	h.pass(time.Minute)
+	h.tx(func(tx pgx.Tx) error { return h.wallet.SettleTx(t.Context(), tx, scope.TeamID(), h.clock.Now()) })
+	h.must(h.Delete(t.Context(), scope, p.ID))
+	h.is(scope, p, pod.Deleting)
+	h.pass(3 * time.Minute)
+	p = h.is(scope, p, pod.Deleted)
+	if got, want := h.spent(scope), cost(p, last); got != want || !p.StoppedAt.Equal(last) {
+		t.Errorf("charged %s until %s, want %s until %s", got.Decimal(), p.StoppedAt, want.Decimal(), last)
+	}
+}
+
 // An agent with nothing left to sync says so, and the pod ends.
 func TestNothingToSync(t *testing.T) {
 	t.Parallel()

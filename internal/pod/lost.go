@@ -92,6 +92,10 @@ func (s *Service) lose(ctx context.Context, p *Pod) error {
 		detail := "The machine was lost. " + lastSynced(p)
 		if p.Status.Ending() {
 			p.StatusDetail = detail
+			// It may have been lost before its end was asked for.
+			if at := s.lastKnown(p, in); p.StoppedAt != nil && at.Before(*p.StoppedAt) {
+				p.StoppedAt = &at
+			}
 			return s.finishTx(ctx, tx, p)
 		}
 		if p.Status != Ready || s.seen(s.Clock.Wall()).silent(in) < s.Limits.Quiet {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"homeport.dev/homeport/internal/clock"
 	"homeport.dev/homeport/internal/money"
 	"homeport.dev/homeport/internal/pg"
 )
@@ -133,7 +134,7 @@ func (b *book) stop(running []runningRow, at int64) error {
 				Debit: g.Kind.usage(), Credit: b.wallet.AccountID, Amount: over, Code: refund,
 				Key: fmt.Sprintf("refund:%s:%d", g.ID, g.end()), AtUS: max(at, b.wallet.SettledUS),
 				Segment: g.ID, Resource: g.ResourceID, Kind: g.Kind,
-				Description: g.Kind.refunded(g.Description),
+				Description: g.Kind.refunded(g.Description, clock.FromMicros(g.end())),
 			})
 		}
 		b.dirty, moved = true, true

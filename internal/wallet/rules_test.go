@@ -406,6 +406,9 @@ func TestChargesBeyondTheEndAreRefunded(t *testing.T) {
 			if r.Amount != 7*money.Dollar || r.ResourceType != wallet.PodRuntime || r.ResourceID != pod || r.ReferenceID == "" {
 				t.Errorf("refund %+v", r)
 			}
+			if want := "Refund: Pod runtime: 2x H100 80GB, not used after 14 Mar 17:00:00 UTC"; r.Description != want {
+				t.Errorf("told as %q, want %q", r.Description, want)
+			}
 		}
 	}
 	if refunds != 1 {

@@ -13,9 +13,10 @@ func (k Kind) title() string {
 	return "Storage"
 }
 
-// refunded is the sentence of a refund.
-func (k Kind) refunded(what string) string {
-	return "Refund: " + join(k.title(), what)
+// refunded is the sentence of a refund: "Refund: Pod runtime: 2x H100 80GB, not
+// used after 14 Mar 17:00:05 UTC".
+func (k Kind) refunded(what string, end time.Time) string {
+	return "Refund: " + join(k.title(), what) + ", not used after " + end.Format("2 Jan 15:04:05 MST")
 }
 
 // usedFor is the sentence of a day's usage: "Pod runtime: 2x H100 80GB, 3 h 12 min".
