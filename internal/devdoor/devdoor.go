@@ -1,5 +1,5 @@
 // Package devdoor serves the development doors: the local mailbox, the test
-// checkout, the clock and the sandbox's script. They exist only where the
+// checkout and its bank, the clock and the sandbox's script. They exist only where the
 // server is reached on this machine alone, and each only while its production
 // setting is empty; package app decides that. The guard here is the second
 // wall: to anybody who is not on this machine, the doors are not there.
@@ -59,6 +59,8 @@ func New(d Deps) http.Handler {
 	if d.Checkout != nil {
 		mux.HandleFunc("GET /test-checkout/{id}", o.checkoutPage)
 		mux.HandleFunc("POST /test-checkout/{id}", o.checkoutAct)
+		mux.HandleFunc("GET /dev/payments", o.readPayments)
+		mux.HandleFunc("POST /dev/payments", o.actPayment)
 	}
 	if d.Sandbox != nil {
 		mux.HandleFunc("GET /dev/sandbox", o.readScript)

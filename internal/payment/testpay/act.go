@@ -36,8 +36,8 @@ const sqlCompleteSession = `update testpay_session set status = 'complete' where
 const sqlDeclineSession = `update testpay_session set declines = declines + 1 where id = $1`
 
 const sqlInsertEvent = `
-insert into testpay_event (id, session_id, kind, subject, payload, created_at, due_at)
-values (@id, @session, @kind, @subject, @payload, @wall, @wall)`
+insert into testpay_event (id, session_id, kind, subject, payload, created_at, due_at, copies)
+values (@id, @session, @kind, @subject, @payload, @wall, @due, @copies)`
 
 // Act ends, or does not end, a checkout as the payer chose, and returns the
 // address that the payer goes to next. When it returns, the events of a paid
@@ -122,11 +122,20 @@ func (p *Processor) tell(ctx context.Context, tx pgx.Tx, sessionID string, kind 
 	if err != nil {
 		return err
 	}
+	chaos, err := readChaos(ctx, tx)
+	if err != nil {
+		return err
+	}
+	wait := chaos.wait()
 	_, err = tx.Exec(ctx, sqlInsertEvent, pgx.NamedArgs{
 		"id": eventID, "session": sessionID, "kind": string(kind), "subject": subject, "payload": payload, "wall": wall,
+		"due": wall.Add(wait), "copies": chaos.copies(),
 	})
 	if err != nil {
 		return fmt.Errorf("queue an event of test checkout %s: %w", sessionID, err)
+	}
+	if wait > 0 {
+		return nil // DeliverDue finds it
 	}
 	return p.Jobs.AddTx(ctx, tx, DeliverJob{EventID: eventID}, job.Options{MaxAttempts: 1})
 }

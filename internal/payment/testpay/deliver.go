@@ -77,7 +77,9 @@ func (p *Processor) DeliverDue(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-const sqlEventDelivered = `update testpay_event set due_at = null where id = $1`
+const sqlEventDelivered = `
+update testpay_event set due_at = case when copies > 0 then $2::timestamptz end, copies = greatest(copies - 1, 0)
+where id = $1`
 
 const sqlEventRetry = `update testpay_event set due_at = $2 where id = $1 and due_at is not null`
 
@@ -85,7 +87,7 @@ const sqlEventRetry = `update testpay_event set due_at = $2 where id = $1 and du
 func (p *Processor) try(ctx context.Context, e outgoing) error {
 	failed := p.post(ctx, e)
 	if failed == nil {
-		if _, err := p.Pool.Exec(ctx, sqlEventDelivered, e.ID); err != nil {
+		if _, err := p.Pool.Exec(ctx, sqlEventDelivered, e.ID, p.Clock.Wall()); err != nil {
 			return fmt.Errorf("record the delivery of test event %s: %w", e.ID, err)
 		}
 		return nil
