@@ -120,6 +120,7 @@ func (a *App) always() []loop {
 		{"settlement", time.Minute, a.meter.SettleSweep},
 		{"ledger check", time.Minute, func(ctx context.Context) error { return a.wallet.CheckNight(ctx, a.clock.Now()) }},
 		{"payments", time.Minute, a.payments.ReadOpen},
+		{"refunds and disputes", 6 * time.Hour, a.payments.ReadCases},
 		{"late money", 10 * time.Second, a.returnLateMoney},
 		{"unpaid teams", time.Minute, a.payments.ExpireTeams},
 		{"snapshots", 10 * time.Second, a.volumes.PublishDue},

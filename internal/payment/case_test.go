@@ -314,3 +314,35 @@ func TestARefundedPaymentDoesNotGoHome(t *testing.T) {
 		t.Errorf("who was refunded got %d more", got)
 	}
 }
+
+// A refund and a dispute whose events all got lost are found by reading.
+func TestLostEventsOfCasesAreHealedByReading(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.topUp("pi_1")
+	d.bank.down = true
+	if err := d.pay.ReadCases(t.Context()); err == nil {
+		t.Error("a bank that is down went unnoticed")
+	}
+	d.bank.down = false
+	refund := payment.Case{ID: "re_1", Kind: payment.Refund, PaymentID: "pi_1", Amount: 1000 * money.Cent, Currency: "usd", State: payment.Taken}
+	dispute := payment.Case{ID: "dp_1", Kind: payment.Dispute, PaymentID: "pi_1", Amount: whole * money.Cent, Currency: "usd", State: payment.Taken}
+	d.bank.cases = []payment.Case{refund, dispute}
+	for range 2 {
+		if err := d.pay.ReadCases(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if amount, held := d.balance(); amount != -992*money.Cent || !held {
+			t.Errorf("the balance is %s (held: %t)", amount, held)
+		}
+	}
+	d.mustReceive(about("refund.created", "re_1", "pi_1", "succeeded", 1000)) // late after all
+	d.bank.cases[1].State = payment.Returned
+	if err := d.pay.ReadCases(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if amount, held := d.balance(); amount != 2500*money.Cent-992*money.Cent || held {
+		t.Errorf("the balance is %s (held: %t)", amount, held)
+	}
+	d.sound()
+}

@@ -153,6 +153,8 @@ type Processor interface {
 	EndSubscription(ctx context.Context, subscriptionID string) error
 	// CancelSubscription ends a subscription at once; one that has ended stays so.
 	CancelSubscription(ctx context.Context, subscriptionID string) error
+	// ListCases lists the refunds and disputes made since an instant.
+	ListCases(ctx context.Context, since time.Time) ([]Case, error)
 	// Verify checks an event's signature, age and mode at a wall time, and
 	// reads it. The faults are ErrSignature and ErrMode.
 	Verify(body []byte, signature string, wall time.Time) (Event, error)

@@ -45,6 +45,7 @@ type bank struct {
 	reads    int // of subscriptions
 
 	customers int // made so far
+	cases     []payment.Case
 	seen      func(payment.TeamOrder)
 	slow      func() // between a reading and its answer
 	down      bool
@@ -93,6 +94,15 @@ func (b *bank) EndSubscription(_ context.Context, subscriptionID string) error {
 	s.CancelsAtPeriodEnd = true
 	b.subs[subscriptionID] = s
 	return nil
+}
+
+func (b *bank) ListCases(context.Context, time.Time) ([]payment.Case, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down {
+		return nil, errors.New("no answer from the bank")
+	}
+	return b.cases, nil
 }
 
 func (b *bank) PortalURL(_ context.Context, customerID, returnURL string) (string, error) {

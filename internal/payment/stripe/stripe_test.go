@@ -215,6 +215,11 @@ func TestStripeTakesWhatWeAsk(t *testing.T) {
 			t.Error(err)
 		}
 		w.last(t, "DELETE /v1/subscriptions/sub_1")
+		if cases, err := w.ListCases(ctx, time.Unix(1_700_000_000, 0)); err != nil || len(cases) == 0 {
+			t.Errorf("refunds and disputes: %+v, %v", cases, err)
+		}
+		w.last(t, "GET /v1/refunds")
+		w.last(t, "GET /v1/disputes")
 		if address, err := w.PortalURL(ctx, "cus_1", "https://homeport.test/billing"); err != nil || address == "" {
 			t.Errorf("portal %q, %v", address, err)
 		}

@@ -159,3 +159,32 @@ func TestChaosChangesNoMoney(t *testing.T) {
 		t.Errorf("%d deliveries of %d events, want each twice", n, 12*6)
 	}
 }
+
+// What Stripe would answer of a case is what its events say.
+func TestCasesAreListedAsTheyStand(t *testing.T) {
+	t.Parallel()
+	l := newTill(t)
+	paid := l.topUp("25")
+	since := l.clock.Now()
+	refund, err := l.cashier.Refund(t.Context(), paid, "5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dispute, err := l.cashier.Dispute(t.Context(), paid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.pay.ReadCases(t.Context()); err != nil { // no event was delivered
+		t.Fatal(err)
+	}
+	l.want(-5 * money.Dollar)
+	cases, err := l.cashier.ListCases(t.Context(), since)
+	if err != nil || len(cases) != 2 {
+		t.Fatalf("%+v, %v", cases, err)
+	}
+	for _, c := range cases {
+		if c.ID != refund.ID && c.ID != dispute.ID || c.State != payment.Taken || c.PaymentID != paid {
+			t.Errorf("listed %+v", c)
+		}
+	}
+}
