@@ -3,6 +3,7 @@ import { Search } from 'lucide-react'
 import { lazy, Suspense } from 'react'
 import { onDeparture } from '@/api/session'
 import { copy } from '@/copy/en'
+import { NoticeBar } from '@/features/notices/notice-bar'
 import { PodChime } from '@/features/pods/pod-chime'
 import { useSession, useTeam } from '@/features/session/queries'
 import { IconButton } from '@/ui/button'
@@ -66,6 +67,7 @@ export function Shell() {
       <main id="main" tabIndex={-1} className="min-w-0 px-5 pt-6 pb-16 sm:px-8 lg:pt-8">
         <div className="mx-auto max-w-[1120px]">
           <ReadOnlyBanner />
+          <NoticeBar enabled={secondary} />
           <Outlet />
         </div>
       </main>

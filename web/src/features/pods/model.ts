@@ -1,4 +1,4 @@
-import type { CreatePod, Pod, PodStatus } from '@/api/types'
+import type { CreatePod, Offer, Pod, PodStatus } from '@/api/types'
 import { newestFirst } from '@/lib/time'
 import type { Tone } from '@/ui/badge'
 
@@ -73,6 +73,28 @@ export function endOf(
 
 function isRemedy(reason: string): reason is Remedy {
   return Object.hasOwn(remedies, reason)
+}
+
+const landed: readonly string[] = ['balance', 'spend_limit', 'machine_lost']
+
+/** Whether a pod ended although nobody asked for it: its user may want the same again. */
+export function canRelaunch(pod: Pick<Pod, 'status' | 'status_reason'>): boolean {
+  return pod.status === 'deleted' && landed.includes(pod.status_reason)
+}
+
+/** The offer that is most like what a pod had: the same GPUs, at the same place if it is there, the cheapest. */
+export function sameAgain(
+  pod: Pick<Pod, 'gpu_count' | 'provider' | 'country'>,
+  offers: readonly Offer[] | undefined,
+): Offer | null {
+  const far = (offer: Offer) =>
+    Number(offer.isSpot) * 4 +
+    Number(offer.provider !== pod.provider) * 2 +
+    Number(offer.country !== pod.country)
+  const [best] = (offers ?? [])
+    .filter((offer) => offer.gpuCount === pod.gpu_count)
+    .sort((a, b) => far(a) - far(b) || a.price - b.price)
+  return best ?? null
 }
 
 /** What is on its way to or from the volume, in percent: the restore, or the last sync of a pod that was ready. */

@@ -3,7 +3,8 @@ import { CircleAlert } from 'lucide-react'
 import type { Pod } from '@/api/types'
 import { copy } from '@/copy/en'
 import { TextLink } from '@/ui/button-link'
-import { endOf, isComing, transferOf } from './model'
+import { canRelaunch, endOf, isComing, transferOf } from './model'
+import { Relaunch } from './relaunch'
 
 /** What happens to a pod, why, and what to do about it. Nothing while all is as it should be. */
 export function PodNews({ pod }: { pod: Pod }) {
@@ -68,6 +69,7 @@ function Explanation({ pod }: { pod: Pod }) {
             <TextLink to={end.next}>{copy.pods.next[end.reason]}</TextLink>
           </p>
         ) : null}
+        {canRelaunch(pod) ? <Relaunch pod={pod} /> : null}
       </div>
     </div>
   )

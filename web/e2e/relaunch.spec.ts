@@ -1,0 +1,66 @@
+// Beyond the checks: a pod that ended for want of money is started again in one click.
+import { answer, isTo } from './answers'
+import { ago, anOffer, aPod, id } from './bodies'
+import { expect, test } from './fixture'
+import { expectAccessible, expectNoOverflow } from './looks'
+
+const ended = aPod({
+  status: 'deleted',
+  status_reason: 'balance',
+  status_detail: 'The wallet is empty. Add funds to start a new pod; the volume is kept.',
+  ended_at: ago(60),
+})
+const here = anOffer({ gpuType: 'A100_80GB', gpuCount: 2, price: 2.7, country: 'DE', cloudId: 'here' })
+const elsewhere = { ...here, price: 1.9, provider: 'harbor', cloudId: 'elsewhere' }
+
+test('a landed pod starts again with its volume and key, at the price on the button', async ({
+  page,
+  visit,
+  seeds,
+}) => {
+  await answer(page, 'get', '/pods', [ended])
+  await answer(page, 'get', '/resources', { A100_80GB: [elsewhere, here] })
+  await answer(
+    page,
+    'post',
+    '/pods',
+    aPod({ id: id('new'), status: 'pending', ready_at: null, ssh_port: null }),
+  )
+  for (const width of ['M', 'D'] as const) {
+    await visit('/pods', { as: await seeds.hobby(), width })
+    await expect(page.getByRole('button', { name: 'Start again for $2.700/hr' })).toBeEnabled()
+    await expectNoOverflow(page)
+    await expectAccessible(page)
+    if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/relaunch-${width}.png` })
+  }
+  const sent = page.waitForRequest((request) => isTo(request, 'post', '/pods'))
+  await page.getByRole('button', { name: 'Start again for $2.700/hr' }).click()
+  expect((await sent).postDataJSON()).toMatchObject({
+    volume_id: ended.volume_id,
+    ssh_key_id: ended.ssh_key_id,
+    gpu_type: 'A100_80GB',
+    gpu_count: 2,
+    cloud_id: 'here',
+    price: 2.7,
+  })
+})
+
+test('the server says why it cannot', async ({ page, visit, seeds }) => {
+  await answer(page, 'get', '/pods', [ended])
+  await answer(page, 'get', '/resources', { A100_80GB: [here] })
+  await visit('/pods', { as: await seeds.hobby() })
+  await page.getByRole('button', { name: 'Start again for $2.700/hr' }).click()
+  await expect(page.getByRole('alert')).toBeVisible()
+})
+
+test('without such an offer, and for a pod that its user deleted, nothing can be started', async ({
+  page,
+  visit,
+  seeds,
+}) => {
+  await answer(page, 'get', '/pods', [ended, { ...ended, id: id('user'), status_reason: 'user' }])
+  await answer(page, 'get', '/resources', { A100_80GB: [{ ...here, gpuCount: 1 }] })
+  await visit('/pods', { as: await seeds.hobby() })
+  await expect(page.getByRole('button', { name: /Start again/ })).toHaveCount(1)
+  await expect(page.getByTitle('No offer has these GPUs at the moment')).toBeDisabled()
+})

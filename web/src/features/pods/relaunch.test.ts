@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest'
+import type { Offer } from '@/api/types'
+import { canRelaunch, sameAgain } from './model'
+
+const pod = { gpu_count: 2, provider: 'Harbor', country: 'US' }
+const offer = (part: Partial<Offer>): Offer => ({
+  gpuType: 'A100_80GB',
+  gpuCount: 2,
+  gpuMemory: 160,
+  memory: 240,
+  vcpu: 28,
+  price: 2,
+  listPrice: 2,
+  socket: 'SXM4',
+  country: 'US',
+  provider: 'Harbor',
+  cloudId: 'c',
+  currency: 'USD',
+  defaultDiskSize: 640,
+  diskPrice: null,
+  security: 'secure',
+  isSpot: false,
+  dataCenterId: null,
+  image: 'i',
+  ...part,
+})
+
+test.each([
+  ['balance', true],
+  ['spend_limit', true],
+  ['machine_lost', true],
+  ['user', false],
+  ['setup_failed', false],
+])('a pod that ended by %s can be started again: %s', (status_reason, can) => {
+  expect(canRelaunch({ status: 'deleted', status_reason })).toBe(can)
+  expect(canRelaunch({ status: 'switching_off', status_reason })).toBe(false)
+})
+
+test('the same place goes before the price, and neither before what may be taken away', () => {
+  const here = offer({ price: 3 })
+  expect(sameAgain(pod, [offer({ country: 'DE' }), here])).toBe(here)
+  expect(
+    sameAgain(pod, [offer({ provider: 'Quay', country: 'DE' }), offer({ provider: 'Quay' })])?.country,
+  ).toBe('US')
+  expect(sameAgain(pod, [offer({ isSpot: true, price: 1 }), offer({ provider: 'Quay' })])?.isSpot).toBe(false)
+})
+
+test('another count is not the same', () => {
+  expect(sameAgain(pod, [offer({ gpuCount: 4 })])).toBeNull()
+  expect(sameAgain(pod, undefined)).toBeNull()
+})

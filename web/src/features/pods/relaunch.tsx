@@ -1,0 +1,34 @@
+import { RotateCcw } from 'lucide-react'
+import type { Pod } from '@/api/types'
+import { copy } from '@/copy/en'
+import { orderFor, useResources } from '@/features/offers/queries'
+import { useCreateAccess } from '@/features/session/queries'
+import { formatRate } from '@/lib/money'
+import { Button } from '@/ui/button'
+import { sameAgain } from './model'
+import { useCreatePod } from './queries'
+
+/** Rents the same GPUs with the same volume and key again, in one click; what that costs now is said before. */
+export function Relaunch({ pod }: { pod: Pod }) {
+  const { data, isPending } = useResources()
+  const { mutate, isPending: ordering } = useCreatePod(pod.team_id)
+  const access = useCreateAccess(copy.create.signIn)
+  const offer = sameAgain(pod, data?.[pod.gpu_type])
+  const missing = offer || isPending ? undefined : copy.pods.noSuchOffer
+  const reason = access.can ? missing : access.reason
+  return (
+    <Button
+      size="small"
+      className="mt-2"
+      icon={<RotateCcw size={14} aria-hidden="true" />}
+      busy={ordering}
+      disabled={offer === null || reason !== undefined}
+      title={reason}
+      onClick={() => {
+        if (offer) mutate(orderFor(offer, pod.team_id, pod.volume_id, pod.ssh_key_id))
+      }}
+    >
+      {offer ? copy.pods.relaunchFor(formatRate(offer.price)) : copy.pods.relaunch}
+    </Button>
+  )
+}
