@@ -303,3 +303,19 @@ func TestCursorsReadBack(t *testing.T) {
 		}
 	}
 }
+
+// TestTheBalanceOnlyFallsBetweenCredits reads a book at two instants.
+func TestTheBalanceOnlyFallsBetweenCredits(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		b := drawBook(t)
+		first := b.wallet.SettledUS + rapid.Int64Range(0, 40*day).Draw(t, "first")
+		sooner, err := b.at(first)
+		must(t, err)
+		later, err := b.at(first + rapid.Int64Range(0, 40*day).Draw(t, "span"))
+		must(t, err)
+		if later.shown() > sooner.shown() {
+			t.Errorf("the balance rose from %d to %d", sooner.shown(), later.shown())
+		}
+	})
+}
