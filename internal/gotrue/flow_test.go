@@ -350,3 +350,12 @@ func TestNothingSecretIsLogged(t *testing.T) {
 		}
 	}
 }
+
+// The auth client tries again after a 503; a plain 500 would sign the user out.
+func TestARefreshWithoutADatabaseEndsNoSession(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	session := w.signIn("ada@example.com")
+	w.pool.Close()
+	wantProblem(t, w.refresh(session["refresh_token"]), 503, "unexpected_failure", "Something went wrong. Please try again.")
+}

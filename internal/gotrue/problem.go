@@ -23,8 +23,9 @@ var (
 	errTooLarge = fault.New(fault.TooLarge, "request_too_large", "The request's body is too large.")
 	// errCrossOrigin occurs when a page of another site made the browser ask.
 	errCrossOrigin = fault.New(fault.Forbidden, "cross_origin", "This request came from another site.")
-	// errInternal stands for whatever is not a fault.
-	errInternal = fault.New(fault.Internal, "unexpected_failure", "Something went wrong. Please try again.")
+	// errInternal stands for whatever is not a fault. It is 503 and not 500: the
+	// auth client ends the session of a user whose refresh gets a plain 500.
+	errInternal = fault.New(fault.Unavailable, "unexpected_failure", "Something went wrong. Please try again.")
 	// errNoToken occurs when a call that needs a session has no bearer token.
 	errNoToken = fault.New(fault.Unauthenticated, "no_authorization", "This endpoint requires a valid Bearer token")
 	// errPhone occurs when a sign-in by phone is asked for.

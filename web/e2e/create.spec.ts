@@ -67,7 +67,7 @@ test('102 the offer for type and count is the one with the lowest price per GPU'
     ],
   })
   await visit('/create?count=2')
-  await expect(summary(page)).toContainText('cheap')
+  await expect(summary(page)).toContainText('Cheap')
   await expect(summary(page)).toContainText('$4.980/hr')
   await expect(summary(page)).toContainText('$2.490 per GPU')
 })
@@ -99,13 +99,13 @@ for (const filter of filters) {
   test(`103 the filter ${filter.name} changes the chosen offer`, async ({ page, visit }) => {
     await offered(page, filtered)
     await visit('/create?count=2')
-    await expect(summary(page)).toContainText('cheap')
+    await expect(summary(page)).toContainText('Cheap')
     const field = page.getByLabel(filter.name)
     if (filter.choose) await field.selectOption(filter.choose)
     else await field.fill(filter.fill ?? '')
-    await expect(summary(page)).toContainText('large')
+    await expect(summary(page)).toContainText('Large')
     await page.getByRole('button', { name: 'Clear filters' }).click()
-    await expect(summary(page)).toContainText('cheap')
+    await expect(summary(page)).toContainText('Cheap')
   })
 }
 
@@ -117,9 +117,9 @@ test('103 the filter Max price changes the chosen offer', async ({ page, visit }
     ],
   })
   await visit('/create?count=4')
-  await expect(summary(page)).toContainText('four')
+  await expect(summary(page)).toContainText('Four')
   await page.getByLabel('Max price ($/hr)').fill('7.99')
-  await expect(summary(page)).toContainText('one')
+  await expect(summary(page)).toContainText('One')
 })
 
 test('105 the bars of the specification have the maxima and the true numbers', async ({ page, visit }) => {

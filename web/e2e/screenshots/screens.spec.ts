@@ -1,80 +1,82 @@
-// Takes every screen at both widths from the real server, with a pod that runs
-// and one that is being set up, into docs/screenshots.
-import { randomUUID } from 'node:crypto'
+// Takes every page at both widths from the real server into docs/screenshots:
+// as a visitor, on Hobby with nothing yet, and as the admin of a Pro team at work.
+import { mkdirSync, rmSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Page } from '@playwright/test'
-import { Client, linkOf, newestLetter, type SSHKey, type Volume } from '../client'
-import { type Homeport, test } from '../fixture'
+import type { Client, Pod, SSHKey, Volume } from '../client'
+import { type Homeport, test, widths } from '../fixture'
+import { openRoutes, Traffic } from '../routes'
 import { Ssh } from '../ssh'
 
 const out = resolve(import.meta.dirname, '../../../docs/screenshots')
-const widths = [
-  { name: '1440', size: { width: 1440, height: 900 } },
-  { name: '390', size: { width: 390, height: 844 } },
-]
+const names = { D: '1440', M: '390' } as const
 
-async function shoot(page: Page, url: string, name: string): Promise<void> {
-  for (const { name: width, size } of widths) {
-    await page.setViewportSize(size)
-    await page.goto(url)
-    await page.waitForLoadState('networkidle')
-    await page.screenshot({ path: `${out}/${name}-${width}.png`, scale: 'css', animations: 'disabled' })
+async function shoot(page: Page, traffic: Traffic, name: string): Promise<void> {
+  for (const width of ['D', 'M'] as const) {
+    await page.setViewportSize(widths[width])
+    await traffic.quiet()
+    await page.screenshot({
+      path: `${out}/${name}-${names[width]}.png`,
+      scale: 'css',
+      animations: 'disabled',
+    })
   }
 }
 
-async function seed(homeport: Homeport, page: Page): Promise<Client> {
-  const email = `${randomUUID().slice(0, 8)}@example.com`
-  await page.goto(`${homeport.url}/auth`)
-  await page.getByLabel('Email').fill(email)
-  await page.getByRole('button', { name: 'Login using Magic Link' }).click()
-  await page.goto(linkOf(await newestLetter(homeport, email)))
-  await page.waitForURL(/\/create$/)
-  const token = await page.evaluate(
-    () => JSON.parse(localStorage.getItem('homeport-auth') ?? '{}').access_token,
-  )
-  return Client.adopt(homeport, email, token)
+function nameOf(path: string): string {
+  return path === '/' ? 'landing' : path.slice(1)
 }
 
-test('screens', async ({ page, homeport }) => {
-  for (const route of ['home', 'auth', 'pods', 'create', 'storage', 'billing']) {
-    await shoot(page, `${homeport.url}/${route}`, `visitor-${route}`)
-  }
-  const client = await seed(homeport, page)
-  for (const route of ['pods', 'create', 'storage', 'billing']) {
-    await shoot(page, `${homeport.url}/${route}`, `empty-${route}`)
-  }
-  await client.pay(250)
-  const ssh = new Ssh(homeport)
-  const key = await client.post<SSHKey>('/ssh-keys', {
-    name: 'laptop',
-    public_key: ssh.publicKey,
-    team_id: client.teamId,
-  })
-  const volume = await client.post<Volume>('/volumes', { name: 'datasets', team_id: client.teamId })
-  const offer =
-    (await client.offers('H100_80GB')).find((o) => o.gpuCount === 8) ?? (await client.offers('H100_80GB'))[0]
-  if (offer === undefined) throw new Error('no offer')
-  const first = await client.createPod({ ...offer }, volume.id, key.id)
-  const ready = await client.ready(first.id)
-  const command = `ssh -p ${ready.ssh_port} root@${ready.id.split('-')[0]}.${ready.ssh_host}`
-  await ssh.run(command, 'head -c 130000000 /dev/urandom > /workspace/tokens.bin; sync')
-  await client.delete(`/pods/${first.id}?team_id=${client.teamId}`)
-  await client.ended(first.id)
-  const second = await client.createPod({ ...offer }, volume.id, key.id)
-  await client.ready(second.id)
-  for (const route of [
-    'pods',
-    'create',
-    'storage',
-    'ssh-keys',
-    'teams',
-    'billing',
-    'create-team',
-    'batch-inference',
-  ]) {
-    await shoot(page, `${homeport.url}/${route}`, route)
-  }
-  await shoot(page, `${homeport.url}/dev/mailbox`, 'mailbox')
-  await client.delete(`/pods/${second.id}?team_id=${client.teamId}`)
-  await client.ended(second.id)
+test.beforeAll(() => {
+  rmSync(out, { recursive: true, force: true })
+  mkdirSync(out)
 })
+
+test('as a visitor', async ({ page, visit }) => {
+  const traffic = new Traffic(page)
+  for (const path of ['/', '/auth', ...openRoutes]) {
+    await visit(path)
+    await shoot(page, traffic, `visitor-${nameOf(path)}`)
+  }
+})
+
+test('on Hobby', async ({ page, visit, seeds, homeport }) => {
+  const traffic = new Traffic(page)
+  const client = await seeds.hobby()
+  for (const path of openRoutes) {
+    await visit(path, { as: client })
+    await shoot(page, traffic, `hobby-${nameOf(path)}`)
+  }
+  await page.goto(`${homeport.url}/dev/mailbox`)
+  await shoot(page, traffic, 'mailbox')
+})
+
+test('on Pro', async ({ page, visit, seeds, homeport }) => {
+  const traffic = new Traffic(page)
+  const { admin } = await seeds.pro()
+  await work(homeport, admin)
+  for (const path of openRoutes) {
+    await visit(path, { as: admin })
+    await shoot(page, traffic, `pro-${nameOf(path)}`)
+  }
+})
+
+/** Two pods that run, one that ended, and some files in a volume. */
+async function work(homeport: Homeport, client: Client): Promise<void> {
+  const ssh = new Ssh(homeport)
+  const team_id = client.teamId
+  const key = await client.post<SSHKey>('/ssh-keys', { name: 'laptop', public_key: ssh.publicKey, team_id })
+  const volumes = await client.get<Volume[]>(`/volumes?team_id=${team_id}`)
+  const rent = async (gpuType: string, count: number, volume: Volume | undefined): Promise<Pod> => {
+    const offer = (await client.offers(gpuType)).find((each) => each.gpuCount === count)
+    if (!offer || !volume) throw new Error(`no ${count}x ${gpuType} or no volume`)
+    return client.ready((await client.createPod(offer, volume.id, key.id)).id)
+  }
+  const first = await rent('A100_80GB', 1, volumes[1])
+  const command = `ssh -p ${first.ssh_port} root@${first.id.split('-')[0]}.${first.ssh_host}`
+  await ssh.run(command, 'head -c 130000000 /dev/urandom > /workspace/tokens.bin; sync')
+  await client.delete(`/pods/${first.id}?team_id=${team_id}`)
+  await client.ended(first.id)
+  await rent('H100_80GB', 8, volumes[1])
+  await rent('A100_80GB', 2, volumes[0])
+}

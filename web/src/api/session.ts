@@ -46,6 +46,15 @@ export function sessionKnown(): Promise<SessionState> {
   })
 }
 
+let untold = true
+
+/** Whether a mailed link has just failed to sign in; true for the first who asks. */
+export function takeProblem(): boolean {
+  const taken = untold && state.status === 'none' && state.problem !== null
+  if (taken) untold = false
+  return taken
+}
+
 /** Finds out whether there is a session, from what the boot script saw. */
 export async function startSession(boot: HomeportBoot | undefined): Promise<void> {
   window.addEventListener('storage', followOtherTabs)

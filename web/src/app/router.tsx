@@ -8,7 +8,7 @@ import {
   type RouterHistory,
   redirect,
 } from '@tanstack/react-router'
-import { sessionKnown } from '@/api/session'
+import { sessionKnown, takeProblem } from '@/api/session'
 import { takeSavedRedirect } from '@/features/auth/queries'
 import { safeRedirect } from '@/lib/redirect'
 import { ApplicationError, PageError } from './application-error'
@@ -38,8 +38,10 @@ const index = createRoute({
   beforeLoad: async () => {
     // The prerendered landing page is the visitors' one.
     if (typeof window === 'undefined') return
-    if ((await sessionKnown()).status !== 'in') return
-    throw redirect({ href: takeSavedRedirect() ?? '/create', replace: true })
+    const session = await sessionKnown()
+    if (session.status === 'in') throw redirect({ href: takeSavedRedirect() ?? '/create', replace: true })
+    // A mailed link that did not sign in comes back here: /auth says why, and sends another.
+    if (takeProblem()) throw redirect({ to: '/auth', replace: true })
   },
   component: landing,
   errorComponent: ApplicationError,

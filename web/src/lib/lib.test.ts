@@ -3,6 +3,7 @@ import { createChimeGate } from './chime'
 import { cookieText, readCookie } from './cookie'
 import { emailProblem } from './email'
 import { formatRate, formatSignedUsd, formatUsd, formatWholeUsd } from './money'
+import { nameOf } from './names'
 import { safeRedirect } from './redirect'
 import { formatAgo, formatTimeLeft, formatUptime, newestFirst } from './time'
 
@@ -116,3 +117,9 @@ test('the chime sounds at most once a second', () => {
   const may = createChimeGate()
   expect([0, 999, 1000, 1500, 2000].map((now) => may(now))).toEqual([true, false, true, false, true])
 })
+
+test.each([
+  ['secure_cloud', 'Secure cloud'],
+  ['driftbay', 'Driftbay'],
+  ['', ''],
+])('%s is written %s', (word, name) => expect(nameOf(word)).toBe(name))

@@ -1,7 +1,7 @@
 import { clsx } from 'clsx'
 import { copy } from '@/copy/en'
-import { gpuName } from '@/lib/gpu'
 import { formatRate } from '@/lib/money'
+import { gpuName } from '@/lib/names'
 import { gpuCounts, pricePerGpu } from '@/lib/offers'
 import { Badge } from '@/ui/badge'
 import type { Configuration } from './use-configuration'

@@ -2,8 +2,8 @@ import { CircleAlert } from 'lucide-react'
 import type { ReactNode } from 'react'
 import type { Offer } from '@/api/types'
 import { copy } from '@/copy/en'
-import { gpuName } from '@/lib/gpu'
 import { formatRate } from '@/lib/money'
+import { gpuName, nameOf } from '@/lib/names'
 import { pricePerGpu } from '@/lib/offers'
 import { Badge } from '@/ui/badge'
 import { Berths } from '@/ui/berths'
@@ -36,7 +36,7 @@ export function Summary({ type, offer, volumeName, keyName, missing, timeLeft, a
         <Berths count={offer?.gpuCount ?? 0} label={copy.offer.berths(offer?.gpuCount ?? 0)} />
       </div>
       <dl className="mt-4 grid grid-cols-1 gap-2 text-control">
-        <Row label={copy.create.provider} value={offer?.provider} />
+        <Row label={copy.create.provider} value={offer ? nameOf(offer.provider) : null} />
         <Row label={copy.create.location} value={offer?.country} />
         <Row label={copy.create.volume} value={volumeName} />
         <Row label={copy.create.key} value={keyName} />
@@ -44,7 +44,7 @@ export function Summary({ type, offer, volumeName, keyName, missing, timeLeft, a
       {offer ? (
         <p className="mt-3 flex flex-wrap gap-1.5">
           {offer.socket ? <Badge>{offer.socket}</Badge> : null}
-          {offer.security ? <Badge>{offer.security}</Badge> : null}
+          {offer.security ? <Badge>{nameOf(offer.security)}</Badge> : null}
           {offer.isSpot ? <Badge tone="warn">{copy.create.spot}</Badge> : null}
         </p>
       ) : null}

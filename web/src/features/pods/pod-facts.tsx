@@ -3,6 +3,7 @@ import type { ReactNode } from 'react'
 import type { Pod } from '@/api/types'
 import { copy } from '@/copy/en'
 import { useVolumes } from '@/features/volumes/queries'
+import { nameOf } from '@/lib/names'
 import { formatAgo, formatDateTime } from '@/lib/time'
 import { useNow } from '@/ui/now'
 
@@ -11,7 +12,7 @@ export function PodFacts({ pod }: { pod: Pod }) {
   // The name is read from the cache: the page asks for its pods first, the shell for the rest a moment later.
   const { data: volumes } = useVolumes(false)
   const volume = volumes?.find((each) => each.id === pod.volume_id)?.name ?? copy.pods.volume
-  const place = [pod.provider, pod.country].filter(Boolean).join(', ')
+  const place = [nameOf(pod.provider), pod.country].filter(Boolean).join(', ')
   return (
     <ul className="grid min-w-0 flex-1 grid-cols-1 gap-x-4 gap-y-1.5 text-low text-meta sm:grid-cols-2">
       <Fact icon={<HardDrive size={13} />}>
