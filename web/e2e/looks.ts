@@ -21,6 +21,8 @@ export class Watch {
 
 /** The violations of WCAG 2.2 AA and of axe's best practice on a page, each with where it is. */
 export async function accessibilityFaults(page: Page): Promise<string[]> {
+  // Halfway down, the fixed top bar covers part of a button, which then counts as too small.
+  await page.evaluate(() => scrollTo(0, 0))
   const { violations } = await new AxeBuilder({ page })
     .withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'])
     // There are no frames: without this every look opens a second page.

@@ -48,7 +48,8 @@ export class Traffic {
 
 /** Goes to another page as a link would, without loading the document anew. */
 export async function follow(page: Page, path: string): Promise<void> {
-  // The router watches pushState.
+  // The router watches pushState, once the page before is drawn.
+  await expect(page.getByRole('heading', { level: 1 })).toBeVisible()
   await page.evaluate((to) => history.pushState({}, '', to), path)
   await expect(page).toHaveURL((url) => url.pathname === path)
 }
