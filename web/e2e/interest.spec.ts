@@ -57,7 +57,7 @@ test('192 a spinner stands while interest is checked, once per visit', async ({ 
     await expect(page.getByRole('heading', { level: 1, name: 'SSH Keys' })).toBeVisible()
     await page.goBack()
     await expect(button(page)).toBeEnabled()
-    expect(requests.to('get', '/product-interest')).toHaveLength(2)
+    await expect.poll(() => requests.to('get', '/product-interest').length).toBe(2)
   }
 })
 
