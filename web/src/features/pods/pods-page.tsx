@@ -84,8 +84,8 @@ function Legend() {
 function Waiting() {
   return (
     <div className="grid grid-cols-1 gap-4 xl:grid-cols-2" aria-busy="true">
-      <Skeleton className="h-[326px] rounded-card sm:h-[255px]" />
-      <Skeleton className="h-[326px] rounded-card sm:h-[255px]" />
+      <Skeleton className="h-[319px] rounded-card sm:h-[255px]" />
+      <Skeleton className="h-[319px] rounded-card sm:h-[255px]" />
     </div>
   )
 }
