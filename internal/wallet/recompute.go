@@ -125,15 +125,15 @@ with written as (
   where t.code = 'charge'
 ), priced as (
   select w.id, w.team_id, w.segment_id, w.from_us, w.to_us, w.before_us, w.started_us,
-    w.amount + coalesce((select o.amount from written o
-      where o.reference_id = w.segment_id::text and o.from_us = w.from_us), 0) as amount,
+    w.amount + coalesce(o.amount, 0) as amount,
     (w.to_us - w.started_us) / 3600000000 * w.rate + (w.to_us - w.started_us) % 3600000000 * w.rate / 3600000000
       - (w.from_us - w.started_us) / 3600000000 * w.rate - (w.from_us - w.started_us) % 3600000000 * w.rate / 3600000000
       as exact,
     (w.from_us - w.started_us) / 3600000000 * w.rate + (w.from_us - w.started_us) % 3600000000 * w.rate / 3600000000
       - (w.before_us - w.started_us) / 3600000000 * w.rate - (w.before_us - w.started_us) % 3600000000 * w.rate / 3600000000
       as skipped
-  from windows w where w.known is not null
+  from windows w left join written o on o.reference_id = w.segment_id::text and o.from_us = w.from_us
+  where w.known is not null
 ), told as (
   select p.id, p.team_id, p.segment_id, p.from_us, p.to_us, p.before_us, p.started_us, p.amount, p.exact,
     p.skipped - case when p.skipped <= 0 then 0 else coalesce((select sum(o.amount) from written o

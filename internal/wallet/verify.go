@@ -44,6 +44,10 @@ const sqlCountBooks = `
 select (select count(*) from wallet) as wallets, (select count(*) from segment) as segments,
   (select count(*) from transfer) as transfers`
 
+// sqlTakeTime lets the statements of this look take longer than others may: a
+// million transfers are read several times over.
+const sqlTakeTime = `select set_config('statement_timeout', '15min', true)`
+
 // Verify recomputes the books from the transfers and the segments, and returns
 // each row that is not as it must be. It reads everything.
 func (s *Service) Verify(ctx context.Context) ([]Problem, error) {
@@ -58,6 +62,9 @@ func (s *Service) Recompute(ctx context.Context) (Report, error) {
 	var r Report
 	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err := pgx.BeginTxFunc(ctx, s.Pool, snapshot, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, sqlTakeTime); err != nil {
+			return err
+		}
 		if err := tx.QueryRow(ctx, sqlCountBooks).Scan(&r.Wallets, &r.Segments, &r.Transfers); err != nil {
 			return err
 		}
