@@ -33,6 +33,7 @@ func (t *Totals) add(c code, amount money.USD) {
 		t.Refunds += amount
 	case debit:
 		t.Debits += amount
+	default: // between a team's own accounts, or the house's
 	}
 }
 

@@ -45,8 +45,6 @@ func newRuin(t *testing.T) *ruin {
 }
 
 // broken looks at the books after a statement, which is then undone.
-//
-//nolint:unused
 func (r *ruin) broken(sql string, args ...any) wallet.Report {
 	r.t.Helper()
 	ctx := r.t.Context()
