@@ -1,0 +1,60 @@
+package e2e_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+type ledgerReport struct {
+	OK        bool
+	Transfers int
+	Imbalance json.Number `json:"imbalance_usd"`
+	Problems  []struct{ Kind, Row string }
+}
+
+// TestTheOperatorVerifiesTheLedger looks at the books of a running server,
+// while they are right and after somebody changed a balance by hand.
+func TestTheOperatorVerifiesTheLedger(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.start()
+	s.signIn().pay("25.00")
+	verify := func() (r ledgerReport, status int) {
+		t.Helper()
+		cmd := exec.Command(filepath.Join(bin, "homeport"), "ledger", "verify", "--json")
+		cmd.Env = append(environ(), s.env...)
+		out, err := cmd.Output()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		if err := json.NewDecoder(bytes.NewReader(out)).Decode(&r); err != nil {
+			t.Fatalf("%v in %s", err, out)
+		}
+		return r, cmd.ProcessState.ExitCode()
+	}
+	if r, status := verify(); !r.OK || status != 0 || r.Transfers != 1 || len(r.Problems) != 0 {
+		t.Errorf("good books: status %d, %+v", status, r)
+	}
+	db, err := pgx.Connect(t.Context(), s.database())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close(t.Context()) }()
+	var team string
+	err = db.QueryRow(t.Context(),
+		`update wallet set balance_usd_micro = balance_usd_micro + 1 where balance_usd_micro > 0 returning team_id::text`).Scan(&team)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, status := verify()
+	if r.OK || status != 1 || r.Imbalance != "0.000001" || len(r.Problems) != 1 || r.Problems[0].Kind != "balance" || r.Problems[0].Row != "wallet "+team {
+		t.Errorf("broken books: status %d, %+v", status, r)
+	}
+}
