@@ -41,7 +41,7 @@ func TestRandomHistoriesOf45Days(t *testing.T) {
 	seed := uint64(fromEnv("HOMEPORT_SIM_SEED", int(time.Now().UnixNano()&0xffffff)))
 	teams := fromEnv("HOMEPORT_SIM_TEAMS", 40)
 	t.Logf("HOMEPORT_SIM_SEED=%d HOMEPORT_SIM_TEAMS=%d", seed, teams)
-	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a seed replays it
+	random := rand.New(rand.NewPCG(seed, 1))
 	y := newYard(t)
 	y.fleet.stop = func(context.Context, pgx.Tx, uuid.UUID, time.Time) error { return nil }
 	of := map[uuid.UUID]*history{}

@@ -233,10 +233,11 @@ func (y *yard) attachIs(scope team.Scope, vol uuid.UUID, want ...error) {
 	var got error
 	y.tx(func(ctx context.Context, tx pgx.Tx) error {
 		pod := id.New()
-		if _, got = y.v.AttachTx(ctx, tx, scope, vol, pod, y.clock.Now()); got != nil {
-			return nil
+		_, got = y.v.AttachTx(ctx, tx, scope, vol, pod, y.clock.Now())
+		if got == nil {
+			return y.v.ReleaseTx(ctx, tx, vol, pod, y.clock.Now())
 		}
-		return y.v.ReleaseTx(ctx, tx, vol, pod, y.clock.Now())
+		return nil
 	})
 	if !slices.ContainsFunc(want, func(w error) bool { return errors.Is(got, w) }) {
 		y.t.Errorf("attaching gives %v, want one of %v", got, want)
