@@ -162,8 +162,12 @@ func (p *sheet) money() {
 		rows = append(rows, []cell{{text: e.At.Format("2 Jan, 15:04")}, {text: e.Type}, what, {text: e.Member}, reference, {text: p.usd(e.Amount)}})
 	}
 	p.table("Money in and out", []column{
-		{"Date (UTC)", 24, false}, {"Type", 15, false}, {"Description", 49, false}, {"Member", 36, false},
-		{"Receipt", 22, false}, {"Amount", 28, true},
+		{"Date (UTC)", 24, false},
+		{"Type", 15, false},
+		{"Description", 49, false},
+		{"Member", 36, false},
+		{"Receipt", 22, false},
+		{"Amount", 28, true},
 	}, rows, cell{text: p.usd(p.s.Credits + p.s.Refunds - p.s.Debits)})
 }
 
