@@ -58,11 +58,12 @@ func killAt(t *testing.T, name string) {
 	if got := u.run(second, "sha256sum < /workspace/random"); got != want {
 		t.Errorf("the other cloud has %q, want %q", got, want)
 	}
-	advance(t, s, 26*time.Hour) // over a UTC midnight: settlement; the wallet runs out on the way
+	advance(t, s, 26*time.Hour) // the wallet runs out on the way
 	second = u.waitFor(second.ID, "deleted")
 	if second.StatusReason != "balance" {
 		t.Errorf("the second pod ended for %q, want balance", second.StatusReason)
 	}
+	advance(t, s, 24*time.Hour) // over a UTC midnight: settlement of the storage that goes on
 	u.checkMoneyAfterLanding(first, second, v.ID)
 	checkNothingLeft(t, s)
 	if s.deaths.Load() != 1 {
