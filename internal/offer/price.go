@@ -22,8 +22,8 @@ func listPrice(upstream money.Rate, markupPermille int64) money.Rate {
 	return money.Rate((product + step - 1) / step * int64(money.Cent))
 }
 
-// planPrice is what a team of that plan pays where the list says list.
-func planPrice(list money.Rate, plan team.Plan) money.Rate {
+// PlanPrice is what a team of that plan pays where the list says list.
+func PlanPrice(list money.Rate, plan team.Plan) money.Rate {
 	if plan == team.Pro {
 		return list.Scale(proNum, proDen)
 	}

@@ -25,10 +25,10 @@ func TestPrices(t *testing.T) {
 		{200_000_000, 260_000_000, 218_400_000, "$260.00"},
 	} {
 		list := listPrice(tt.upstream, 1300)
-		if list != tt.list || planPrice(list, team.Hobby) != tt.list || planPrice(list, "") != tt.list || planPrice(list, team.Free) != tt.list {
+		if list != tt.list || PlanPrice(list, team.Hobby) != tt.list || PlanPrice(list, "") != tt.list || PlanPrice(list, team.Free) != tt.list {
 			t.Errorf("upstream %d: list %d, want %d", tt.upstream, list, tt.list)
 		}
-		if pro := planPrice(list, team.Pro); pro != tt.pro {
+		if pro := PlanPrice(list, team.Pro); pro != tt.pro {
 			t.Errorf("upstream %d: pro %d, want %d", tt.upstream, pro, tt.pro)
 		}
 		if dollars(list) != tt.shown {
@@ -50,7 +50,7 @@ func TestNobodyPaysLessThanUpstream(t *testing.T) {
 		markup := rapid.Int64Range(1191, maxMarkup).Draw(t, "markup")
 		upstream := money.Rate(rapid.Int64Range(1, int64(money.MaxRate)).Draw(t, "upstream"))
 		list := listPrice(upstream, markup)
-		if pro := planPrice(list, team.Pro); pro < upstream {
+		if pro := PlanPrice(list, team.Pro); pro < upstream {
 			t.Fatalf("pro pays %d for %d", pro, upstream)
 		}
 		exact := new(big.Rat).Mul(big.NewRat(int64(upstream), 1), big.NewRat(markup, 1000))

@@ -63,7 +63,7 @@ func (s *Service) quoteLive(o Offer, ask Ask) (Quote, error) {
 }
 
 func quoteOf(o Offer, plan team.Plan) Quote {
-	return Quote{Adapter: o.Adapter, Offer: o.Offer, ListRate: o.ListPrice, Rate: planPrice(o.ListPrice, plan)}
+	return Quote{Adapter: o.Adapter, Offer: o.Offer, ListRate: o.ListPrice, Rate: PlanPrice(o.ListPrice, plan)}
 }
 
 // choose picks the cheapest of the live rows of one tuple, or the one that was
@@ -159,7 +159,7 @@ func (s *Service) AlternativesTx(ctx context.Context, tx pgx.Tx, t Tuple, plan t
 	var names []string
 	for _, o := range offers[:min(len(offers), maxAlternatives)] {
 		names = append(names, fmt.Sprintf("%dx %s at %s in %s for %s per hour",
-			o.GPUCount, o.GPUType, o.Provider, o.Country, dollars(planPrice(o.ListPrice, plan))))
+			o.GPUCount, o.GPUType, o.Provider, o.Country, dollars(PlanPrice(o.ListPrice, plan))))
 	}
 	return "Available now: " + strings.Join(names, "; ") + ".", nil
 }

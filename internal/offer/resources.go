@@ -164,7 +164,7 @@ func priceAll(offers map[Tuple]Offer, plan team.Plan) (priced, error) {
 	p := priced{byType: map[string][]Priced{}}
 	wire := map[string][]wireOffer{}
 	for _, o := range offers {
-		p.byType[o.GPUType] = append(p.byType[o.GPUType], Priced{Offer: o, Price: planPrice(o.ListPrice, plan)})
+		p.byType[o.GPUType] = append(p.byType[o.GPUType], Priced{Offer: o, Price: PlanPrice(o.ListPrice, plan)})
 	}
 	for gpuType, list := range p.byType {
 		slices.SortFunc(list, func(a, b Priced) int {
