@@ -7,7 +7,7 @@ import "time"
 type Notice struct {
 	ID              string     `json:"id" doc:"Notice id, a UUID."`
 	TeamID          string     `json:"team_id"`
-	Kind            string     `json:"kind" enum:"runway_24h,runway_1h,runway_15m,balance_empty,storage_frozen,storage_soon,storage_last,storage_trashed,spend_80,spend_95,spend_limit"`
+	Kind            string     `json:"kind" enum:"runway_24h,runway_1h,runway_15m,balance_empty,storage_frozen,storage_soon,storage_last,storage_trashed,spend_80,spend_95,spend_limit,plan_unpaid,plan_ends"`
 	CreatedAt       time.Time  `json:"created_at"`
 	EndsAt          *time.Time `json:"ends_at" doc:"When what it warns of happens."`
 	Balance         Decimal    `json:"balance" doc:"USD, at created_at."`

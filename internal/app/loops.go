@@ -123,6 +123,7 @@ func (a *App) always() []loop {
 		{"refunds and disputes", 6 * time.Hour, a.payments.ReadCases},
 		{"late money", 10 * time.Second, a.returnLateMoney},
 		{"unpaid teams", time.Minute, a.payments.ExpireTeams},
+		{"unpaid plans", time.Minute, a.payments.FollowGraces},
 		{"snapshots", 10 * time.Second, a.volumes.PublishDue},
 		{"purge", time.Minute, a.meter.PurgeSweep},
 		{"staged snapshots", time.Hour, a.volumes.SweepStaging},

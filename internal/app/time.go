@@ -42,5 +42,8 @@ func (a *App) followSubscriptions(ctx context.Context) error {
 	if err := a.payments.ReadOpen(ctx); err != nil {
 		return err
 	}
+	if err := a.payments.FollowGraces(ctx); err != nil {
+		return err
+	}
 	return a.payments.ExpireTeams(ctx)
 }

@@ -198,6 +198,10 @@ func (a *App) wirePeople() error {
 			},
 			OnDelete:      a.endTeamTx,
 			SetSpendLimit: a.wallet.SetLimitTx,
+			OnPlan:        a.followPlanTx,
+			OnUnpaid: func(ctx context.Context, tx pgx.Tx, d team.Dun) error {
+				return a.notices.PostTx(ctx, tx, notice.OfDun(d))
+			},
 			OnLeave: func(ctx context.Context, tx pgx.Tx, teamID, userID uuid.UUID, now time.Time) error {
 				return a.pods.LeaveTx(ctx, tx, teamID, userID, now)
 			},

@@ -99,6 +99,14 @@ var letters = map[Kind]func(name string, f Facts) mail.Layout{
 			volumes(f.Volumes)+" about to move to the trash on "+day(f.EndsAt)+". Seven days after that the data is deleted for good: nobody can bring it back. This is the last letter about it.",
 			"Add at least "+usd(owed(f.Balance))+" to keep them. Until the data is deleted, a payment takes the volumes out of the trash again.")
 	},
+	PlanUnpaid: func(name string, f Facts) mail.Layout {
+		return plan("The subscription of "+cut(name)+" could not be paid",
+			"The monthly payment for the team "+plain(name)+" failed. Nothing changes until "+at(f.EndsAt)+".", f)
+	},
+	PlanEnds: func(name string, f Facts) mail.Layout {
+		return plan("The Pro plan of "+cut(name)+" ends in 72 hours",
+			"The subscription of the team "+plain(name)+" is still not paid. Its Pro plan ends on "+at(f.EndsAt)+".", f)
+	},
 	Spend80: spendLetter("80"),
 	Spend95: spendLetter("95"),
 }
@@ -128,6 +136,15 @@ func spendLetter(percent string) func(name string, f Facts) mail.Layout {
 // funds is a letter that asks for a payment.
 func funds(title string, paragraphs ...string) mail.Layout {
 	return mail.Layout{Title: title, Paragraphs: paragraphs, Action: &mail.Action{Label: "Add funds"}}
+}
+
+// plan is a letter about a subscription that is not paid.
+func plan(title, what string, f Facts) mail.Layout {
+	return mail.Layout{Title: title, Paragraphs: []string{
+		what,
+		"From then on the team is on the Hobby plan: running and new pods cost the list price, pending invitations are cancelled, and everybody but one admin becomes a viewer. Volumes are kept and stay usable.",
+		"A payment before then keeps everything as it is. A later one brings the plan and everybody's role back.",
+	}, Action: &mail.Action{Label: "Open billing"}}
 }
 
 // usd writes an amount in dollars and cents, rounded down as the page does.

@@ -50,6 +50,8 @@ const (
 	Spend80       Kind = "spend_80"
 	Spend95       Kind = "spend_95"
 	SpendLimit    Kind = "spend_limit" // pods end within the hour
+	PlanUnpaid    Kind = "plan_unpaid" // a payment failed: 7 days with everything
+	PlanEnds      Kind = "plan_ends"   // 72 hours of them are left
 )
 
 // Facts are the numbers of a notice; those that it does not need are zero.
@@ -139,7 +141,8 @@ where n.team_id = $1
 order by n.posted_at desc, n.id limit 50`
 
 // List returns what a person is to see of a team's notices at now, the newest
-// first: at most one of the balance and one of the month's limit.
+// first: at most one of the balance, one of the month's limit and one of the
+// plan.
 func (s *Service) List(ctx context.Context, scope team.Scope, now time.Time) ([]Notice, error) {
 	standing, err := s.Wallet.Standing(ctx, scope.TeamID(), now)
 	if err != nil {
@@ -153,7 +156,11 @@ func (s *Service) List(ctx context.Context, scope team.Scope, now time.Time) ([]
 	if err != nil {
 		return nil, fmt.Errorf("list the notices of team %s: %w", scope.TeamID(), err)
 	}
-	return current(all, standing), nil
+	until, err := s.Teams.GraceUntil(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	return append(current(all, standing), planNotice(all, until)...), nil
 }
 
 // current picks what is still true, one of each family, from a list with the

@@ -91,22 +91,21 @@ func (s *Service) ReadSubscription(ctx context.Context, j SubscriptionJob) error
 	})
 }
 
-// store keeps a reading, unless a newer one is kept, and makes the team's seats
-// those that are billed while the subscription goes on.
+// store keeps a reading, unless a newer one is kept, and has the team follow it.
 func (s *Service) store(ctx context.Context, teamID uuid.UUID, sub Subscription, reading pgx.NamedArgs) error {
 	err := pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
 		if err := team.LockRowTx(ctx, tx, teamID); err != nil {
+			return err
+		}
+		before, err := findState(ctx, tx, sub.ID)
+		if err != nil {
 			return err
 		}
 		kept, err := tx.Exec(ctx, sqlStoreSubscription, reading)
 		if err != nil || kept.RowsAffected() == 0 {
 			return err
 		}
-		switch sub.Status {
-		case "trialing", "active", "past_due":
-			return s.Teams.PaidSeatsTx(ctx, tx, teamID, sub.Seats)
-		}
-		return nil
+		return s.follow(ctx, tx, teamID, sub, before)
 	})
 	if err != nil {
 		return fmt.Errorf("store subscription %s: %w", sub.ID, err)

@@ -74,7 +74,8 @@ func (s *Service) RemoveMember(ctx context.Context, scope Scope, userID uuid.UUI
 const sqlSetRole = `update membership set role = $3 where team_id = $1 and user_id = $2`
 
 // SetRole gives a member another role and returns them. An admin does it. The
-// faults are ErrRole, ErrMemberNotFound, ErrLastAdmin and those of Authorize.
+// faults are ErrRole, ErrRolesUnpaid, ErrMemberNotFound, ErrLastAdmin and those
+// of Authorize.
 func (s *Service) SetRole(ctx context.Context, scope Scope, userID uuid.UUID, role Role) (Membership, error) {
 	if !role.allows(Read) {
 		return Membership{}, ErrRole
@@ -92,6 +93,9 @@ func (s *Service) SetRole(ctx context.Context, scope Scope, userID uuid.UUID, ro
 }
 
 func setRoleTx(ctx context.Context, tx pgx.Tx, scope Scope, userID uuid.UUID, role Role, now time.Time) error {
+	if scope.plan == Hobby && !scope.personal {
+		return ErrRolesUnpaid
+	}
 	before, counts, err := findMember(ctx, tx, scope, userID)
 	if err != nil {
 		return err

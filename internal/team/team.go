@@ -128,6 +128,8 @@ type Hooks struct {
 	SetSpendLimit func(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, plan Plan, limit money.USD, now time.Time) error
 	// OnPlan follows a change of plan.
 	OnPlan func(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, plan Plan, now time.Time) error
+	// OnUnpaid tells a team of its unpaid subscription.
+	OnUnpaid func(ctx context.Context, tx pgx.Tx, d Dun) error
 	// InviteLink makes the sign-in link of an invitation's mail. It is called
 	// outside of transactions, by SendInvitation, which needs it.
 	InviteLink func(ctx context.Context, link InviteLink) (address string, err error)

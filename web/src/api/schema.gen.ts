@@ -646,7 +646,7 @@ export interface components {
             /** @description Notice id, a UUID. */
             id: string;
             /** @enum {string} */
-            kind: "runway_24h" | "runway_1h" | "runway_15m" | "balance_empty" | "storage_frozen" | "storage_soon" | "storage_last" | "storage_trashed" | "spend_80" | "spend_95" | "spend_limit";
+            kind: "runway_24h" | "runway_1h" | "runway_15m" | "balance_empty" | "storage_frozen" | "storage_soon" | "storage_last" | "storage_trashed" | "spend_80" | "spend_95" | "spend_limit" | "plan_unpaid" | "plan_ends";
             /**
              * Format: double
              * @description USD.

@@ -76,6 +76,12 @@ export const copy = {
     spend80: "80% of this month's spend limit is used",
     spend95: "95% of this month's spend limit is used",
     spent: (spent: string, limit: string) => `${spent} of ${limit} was spent this month.`,
+    payPlan: 'Pay the subscription',
+    planUnpaid: 'The subscription could not be paid',
+    planUnpaidDetail: (at: string) => `The Pro plan, its prices and everybody's role end ${at}.`,
+    planEnds: 'The Pro plan ends soon',
+    planEndsDetail: (at: string) =>
+      `Unless the subscription is paid, list prices begin and members become viewers ${at}.`,
     limit: "This month's spend limit is used up",
     limitDetail: (at: string) => `No new pods until next month. Running pods are switched off ${at}.`,
   },

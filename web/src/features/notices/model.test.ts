@@ -28,6 +28,8 @@ const kinds: [Notice['kind'], 'info' | 'danger', string][] = [
   ['spend_80', 'info', 'See your spending'],
   ['spend_95', 'info', 'See your spending'],
   ['spend_limit', 'info', 'See your spending'],
+  ['plan_unpaid', 'danger', 'Pay the subscription'],
+  ['plan_ends', 'danger', 'Pay the subscription'],
 ]
 
 test.each(kinds)('%s says what happens and where to go', (kind, tone, next) => {

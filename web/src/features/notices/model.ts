@@ -3,7 +3,7 @@ import { copy } from '@/copy/en'
 import { formatUsd } from '@/lib/money'
 import { formatDateTime } from '@/lib/time'
 
-/** What a notice says: data at stake is a danger, everything else is for information. */
+/** What a notice says: data or a plan at stake is a danger, everything else is for information. */
 export interface NoticeText {
   readonly tone: 'info' | 'danger'
   readonly title: string
@@ -30,6 +30,10 @@ export function textOf(notice: Notice): NoticeText {
     ...funds(title, detail),
     next: notices.seeSpending,
   })
+  const plan = (title: string, detail: string): NoticeText => ({
+    ...storage(title, detail),
+    next: notices.payPlan,
+  })
   switch (notice.kind) {
     case 'runway_24h':
       return funds(notices.runway24h, notices.runsOut(at))
@@ -52,5 +56,9 @@ export function textOf(notice: Notice): NoticeText {
       return spend(notices.spend95, spent)
     case 'spend_limit':
       return spend(notices.limit, notices.limitDetail(at))
+    case 'plan_unpaid':
+      return plan(notices.planUnpaid, notices.planUnpaidDetail(at))
+    case 'plan_ends':
+      return plan(notices.planEnds, notices.planEndsDetail(at))
   }
 }
