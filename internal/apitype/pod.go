@@ -20,7 +20,7 @@ type Pod struct {
 	GPUType            string     `json:"gpu_type"`
 	Provider           string     `json:"provider"`
 	Country            string     `json:"country"`
-	Price              Decimal    `json:"price" doc:"USD per hour of the whole pod, locked for its life."`
+	Price              Decimal    `json:"price" doc:"USD per hour of the whole pod, locked until the plan of its team changes."`
 	SSHHost            string     `json:"ssh_host" doc:"Host of the SSH command after the pod's own label."`
 	SSHPort            *int       `json:"ssh_port" doc:"Null before the pod is ready."`
 	HostKeyFingerprint string     `json:"host_key_fingerprint"`

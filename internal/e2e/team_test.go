@@ -73,6 +73,76 @@ func TestATeamIsPaidForAndRenewed(t *testing.T) {
 	}
 }
 
+// TestAnUnpaidPlanEndsAfterItsGrace lets the card of a team of two be declined
+// at the first renewal, until the plan is gone: what each of them sees, what the
+// letters say, and what a running pod costs.
+func TestAnUnpaidPlanEndsAfterItsGrace(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.start()
+	payer, mate := s.signIn(), s.signIn()
+	checkout := steady(t, func() (apitype.Checkout, error) {
+		return payer.CheckoutTeam(t.Context(), apitype.TeamCheckout{Name: "Docks", MemberCount: "2"})
+	})
+	payer.TeamID = s.choose(checkout, "pay_once").Query().Get("team_id")
+	mate.TeamID = payer.TeamID
+	sees := func(u *user) (seen string) {
+		for _, x := range u.teams() {
+			if x.ID == u.TeamID {
+				seen = x.Plan + " " + x.Role
+			}
+		}
+		return seen
+	}
+	want := func(when, one, other, notices string) {
+		t.Helper()
+		if got := []string{sees(payer), sees(mate)}; !slices.Equal(got, []string{one, other}) {
+			t.Errorf("%s they see %q, want %q and %q", when, got, one, other)
+		}
+		var list []apitype.Notice
+		if err := payer.Call(t.Context(), http.MethodGet, "/notices?team_id="+payer.TeamID, nil, &list); err != nil {
+			t.Fatal(err)
+		}
+		list = slices.DeleteFunc(list, func(n apitype.Notice) bool { return !strings.HasPrefix(n.Kind, "plan_") })
+		got := ""
+		if len(list) > 0 {
+			got = list[0].Kind
+		}
+		if got != notices || len(list) > 1 {
+			t.Errorf("%s the payer is told %+v, want %q", when, list, notices)
+		}
+	}
+	untilFor(t, 10*time.Second, "the team", func() bool { return sees(payer) == "pro admin" })
+	if err := payer.Call(t.Context(), http.MethodPost, "/teams/"+payer.TeamID+"/invite", apitype.Invite{Email: mate.email}, nil); err != nil {
+		t.Fatal(err)
+	}
+	want("at first", "pro admin", "pro member", "")
+	advance(t, s, 31*24*time.Hour)
+	want("after a declined renewal", "pro admin", "pro member", "plan_unpaid")
+	payer.wantSubjects(s, "The subscription of Docks could not be paid")
+	payer.pay("2000")
+	payer.addKey()
+	v := steady(t, func() (apitype.Volume, error) { return payer.CreateVolume(t.Context(), "data") })
+	o := payer.offer("H100_80GB")
+	pod := payer.rent(o, v.ID)
+	if pod.Price != o.Price || o.Price == o.ListPrice {
+		t.Errorf("the pod costs %s, the offer %s of %s", pod.Price, o.Price, o.ListPrice)
+	}
+	advance(t, s, 4*24*time.Hour)
+	want("in the last 72 hours", "pro admin", "pro member", "plan_ends")
+	payer.wantSubjects(s, "The subscription of Docks could not be paid", "The Pro plan of Docks ends in 72 hours")
+	advance(t, s, 4*24*time.Hour)
+	want("after the grace", "hobby admin", "hobby viewer", "")
+	payer.wantSubjects(s, "The subscription of Docks could not be paid", "The Pro plan of Docks ends in 72 hours")
+	i := slices.IndexFunc(steady(t, func() ([]apitype.Pod, error) { return payer.Pods(t.Context()) }), func(p apitype.Pod) bool {
+		return p.ID == pod.ID && p.Price == o.ListPrice && p.Status == "ready"
+	})
+	if i < 0 {
+		t.Error("the running pod does not cost the list price")
+	}
+	payer.end(pod.ID)
+}
+
 // TestAnUnpaidTeamLeavesNothing lets the day of a checkout pass.
 func TestAnUnpaidTeamLeavesNothing(t *testing.T) {
 	t.Parallel()

@@ -142,7 +142,7 @@ func funds(title string, paragraphs ...string) mail.Layout {
 func plan(title, what string, f Facts) mail.Layout {
 	return mail.Layout{Title: title, Paragraphs: []string{
 		what,
-		"From then on the team is on the Hobby plan: running and new pods cost the list price, pending invitations are cancelled, and everybody but one admin becomes a viewer. Volumes are kept and stay usable.",
+		"From then on the team is on the Hobby plan: running and new pods cost the list price, Hobby's limits on GPUs and on the month's spending hold, pending invitations are cancelled, and everybody but one admin becomes a viewer. Volumes are kept and stay usable.",
 		"A payment before then keeps everything as it is. A later one brings the plan and everybody's role back.",
 	}, Action: &mail.Action{Label: "Open billing"}}
 }

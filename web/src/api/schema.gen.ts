@@ -741,7 +741,7 @@ export interface components {
             metered_until: string | null;
             /**
              * Format: double
-             * @description USD per hour of the whole pod, locked for its life.
+             * @description USD per hour of the whole pod, locked until the plan of its team changes.
              */
             price: number;
             /**
