@@ -118,7 +118,9 @@ test('174 amounts are signed and references short', async ({ page, visit, seeds 
     page,
     'get',
     '/wallet/transactions',
-    rows.map(([amount, reference_id], n) => aTransaction({ id: id('a', n), amount, reference_id })),
+    rows.map(([amount, reference_id], n) =>
+      aTransaction({ id: id('a', n), amount, reference_id, created_at: ago(60 * (n + 1)) }),
+    ),
   )
   await visit('/billing', { as: await seeds.hobby1() })
   for (const [index, [, , amount, reference]] of rows.entries()) {
