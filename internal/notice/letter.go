@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,10 +14,6 @@ import (
 	"homeport.dev/homeport/internal/pg"
 	"homeport.dev/homeport/internal/team"
 )
-
-// letterAttempts is how often a letter is tried, with growing pauses: over two
-// days of a mail server that is down.
-const letterAttempts = 15
 
 // A LetterJob asks for the letter of a notice to one person.
 type LetterJob struct {
@@ -57,18 +52,7 @@ func (s *Service) SendLetter(ctx context.Context, j LetterJob) error {
 	}
 	l := write(name, n.Facts)
 	l.Action.URL = s.PublicURL + "/billing?team_id=" + n.TeamID.String()
-	letter, err := l.Message(to, l.Title, "notice-"+n.ID.String()+"-"+j.UserID.String())
-	if err == nil {
-		err = s.Mail.Send(ctx, letter)
-	}
-	if errors.Is(err, mail.ErrRefused) {
-		s.Logger.WarnContext(ctx, "the letter of a notice was refused", "notice_id", n.ID, "error", err)
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("send the letter of notice %s: %w", n.ID, err)
-	}
-	return nil
+	return mail.Deliver(ctx, s.Mail, s.Logger, l, to, l.Title, "notice-"+n.ID.String()+"-"+j.UserID.String())
 }
 
 // letters writes the letter of each kind that has one, but for its address.
@@ -191,26 +175,8 @@ func volumes(n int) string {
 	return fmt.Sprintf("Its %d volumes are", n)
 }
 
-// plain is a team's name as a letter may show it: one that is an address of the
-// web would become a second link there.
-func plain(name string) string {
-	lower := strings.ToLower(name)
-	if strings.Contains(lower, "://") || strings.Contains(lower, "www.") {
-		return "with a web address for a name"
-	}
-	return name
-}
+// plain is a team's name behind the words "the team".
+func plain(name string) string { return mail.Harmless(name, "with a web address for a name") }
 
-// cut shortens a team's name for a subject.
-func cut(name string) string {
-	const most = 40
-	name = plain(name)
-	if name == "with a web address for a name" {
-		return "a team"
-	}
-	runes := []rune(name)
-	if len(runes) <= most {
-		return name
-	}
-	return strings.TrimSpace(string(runes[:most-1])) + "…"
-}
+// cut is a team's name in a subject.
+func cut(name string) string { return mail.Cut(mail.Harmless(name, "a team"), 40) }

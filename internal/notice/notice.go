@@ -126,7 +126,7 @@ func (s *Service) PostTx(ctx context.Context, tx pgx.Tx, n Notice) error {
 		if _, err := tx.Exec(ctx, sqlInsertLetter, n.ID, admin, n.PostedAt); err != nil {
 			return fmt.Errorf("queue a letter of notice %s: %w", n.ID, err)
 		}
-		if err := s.Jobs.AddTx(ctx, tx, LetterJob{NoticeID: n.ID, UserID: admin}, job.Options{MaxAttempts: letterAttempts}); err != nil {
+		if err := s.Jobs.AddTx(ctx, tx, LetterJob{NoticeID: n.ID, UserID: admin}, job.Options{MaxAttempts: mail.Attempts}); err != nil {
 			return err
 		}
 	}

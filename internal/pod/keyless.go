@@ -17,10 +17,6 @@ import (
 	"homeport.dev/homeport/internal/team"
 )
 
-// keylessAttempts is how often a letter is tried: over two days of a mail
-// server that is down.
-const keylessAttempts = 15
-
 // A KeylessJob asks for the letter that tells one admin of pods that nobody can
 // log in to any more.
 type KeylessJob struct {
@@ -60,7 +56,7 @@ func (s *Service) LeaveTx(ctx context.Context, tx pgx.Tx, teamID, userID uuid.UU
 	}
 	for _, admin := range admins {
 		letter := KeylessJob{TeamID: teamID, AdminID: admin, LeftID: userID, PodIDs: pods}
-		if err := s.Jobs.AddTx(ctx, tx, letter, job.Options{MaxAttempts: keylessAttempts}); err != nil {
+		if err := s.Jobs.AddTx(ctx, tx, letter, job.Options{MaxAttempts: mail.Attempts}); err != nil {
 			return err
 		}
 	}
@@ -111,31 +107,22 @@ func (s *Service) SendKeyless(ctx context.Context, j KeylessJob) error {
 	if err != nil {
 		return fmt.Errorf("read what has no key left in team %s: %w", j.TeamID, err)
 	}
-	letter, err := s.keylessLetter(j, name, to, left, pods)
-	if err == nil {
-		err = s.Mail.Send(ctx, letter)
-	}
-	if errors.Is(err, mail.ErrRefused) {
-		s.Logger.WarnContext(ctx, "a letter about pods without keys was refused", "team_id", j.TeamID, "error", err)
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("tell of pods without keys in team %s: %w", j.TeamID, err)
-	}
-	return nil
+	const title = "Pods without an SSH key"
+	key := "keyless-" + j.PodIDs[0].String() + "-" + j.AdminID.String()
+	return mail.Deliver(ctx, s.Mail, s.Logger, s.keylessLetter(title, name, left, pods), to, title, key)
 }
 
-func (s *Service) keylessLetter(j KeylessJob, name, to, left string, pods []keylessPod) (mail.Message, error) {
+func (s *Service) keylessLetter(title, name, left string, pods []keylessPod) mail.Layout {
 	paragraphs := []string{
-		left + " is no longer in the team " + name + ", and their SSH keys were removed from its pods.",
+		left + " is no longer in the team " + mail.Harmless(name, "with a web address for a name") + ", and their SSH keys were removed from its pods.",
 		"Nobody can log in to these pods any more. They keep running, and are charged, until they are deleted:",
 	}
 	for _, p := range pods {
 		paragraphs = append(paragraphs, p.String())
 	}
 	return mail.Layout{
-		Title:      "Pods without an SSH key",
+		Title:      title,
 		Paragraphs: append(paragraphs, "Deleting a pod syncs its volume first. To go on with the same data, create a pod with that volume and another key."),
 		Action:     &mail.Action{Label: "Show the pods", URL: s.AgentURL + "/pods"},
-	}.Message(to, "Pods without an SSH key", "keyless-"+j.PodIDs[0].String()+"-"+j.AdminID.String())
+	}
 }

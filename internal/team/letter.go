@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,10 +14,6 @@ import (
 	"homeport.dev/homeport/internal/pg"
 )
 
-// letterAttempts is how often a letter is tried, with growing pauses: over two
-// days of a mail server that is down.
-const letterAttempts = 15
-
 // A SendInvitationJob asks for the mail of an invitation.
 type SendInvitationJob struct {
 	InvitationID uuid.UUID `json:"invitation_id"`
@@ -28,7 +23,7 @@ type SendInvitationJob struct {
 func (SendInvitationJob) Kind() string { return "team.send_invitation" }
 
 func (s *Service) queueLetter(ctx context.Context, tx pgx.Tx, invitationID uuid.UUID) error {
-	return s.Jobs.AddTx(ctx, tx, SendInvitationJob{InvitationID: invitationID}, job.Options{MaxAttempts: letterAttempts})
+	return s.Jobs.AddTx(ctx, tx, SendInvitationJob{InvitationID: invitationID}, job.Options{MaxAttempts: mail.Attempts})
 }
 
 // An InviteLink is what the link of an invitation's mail is made for.
@@ -68,18 +63,8 @@ func (s *Service) SendInvitation(ctx context.Context, args SendInvitationJob) er
 	if err != nil {
 		return fmt.Errorf("make the link of invitation %s: %w", inv.ID, err)
 	}
-	letter, err := inv.letter(link)
-	if err == nil {
-		err = s.Mail.Send(ctx, letter)
-	}
-	if errors.Is(err, mail.ErrRefused) {
-		s.Logger.WarnContext(ctx, "the mail of an invitation was refused", "invitation_id", inv.ID, "error", err)
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("send the mail of invitation %s: %w", inv.ID, err)
-	}
-	return nil
+	letter, subject := inv.letter(link)
+	return mail.Deliver(ctx, s.Mail, s.Logger, letter, inv.Email, subject, "invitation-"+inv.ID.String())
 }
 
 func (s *Service) findUnsent(ctx context.Context, invitationID uuid.UUID, now time.Time) (inv unsentInvitation, err error) {
@@ -102,15 +87,16 @@ func (s *Service) findUnsent(ctx context.Context, invitationID uuid.UUID, now ti
 }
 
 // letter writes the mail of an invitation. Its text part has exactly one URL.
-func (inv unsentInvitation) letter(link string) (mail.Message, error) {
-	name, who := printable(inv.TeamName), inv.inviter
+func (inv unsentInvitation) letter(link string) (l mail.Layout, subject string) {
+	name, who := mail.Harmless(inv.TeamName, "a team"), inv.inviter
 	if who == "" {
 		who = "Somebody"
 	}
 	return mail.Layout{
 		Title: "Join " + name + " on Homeport",
 		Paragraphs: []string{
-			who + " invited you to the team " + name + ". On Homeport its members rent cloud GPUs together and pay from one wallet.",
+			who + " invited you to the team " + mail.Harmless(inv.TeamName, "with a web address for a name") +
+				". On Homeport its members rent cloud GPUs together and pay from one wallet.",
 			"Sign in as " + inv.Email + " to join. The link works once, until " + inv.ExpiresAt.Format("2 January 2006, 15:04") + " UTC.",
 		},
 		Action: &mail.Action{Label: "Sign in and join", URL: link},
@@ -118,24 +104,5 @@ func (inv unsentInvitation) letter(link string) (mail.Message, error) {
 			"Any other way to sign in with this address accepts the invitation, too, as long as it is open and the team has a seat free.",
 			"If you do not know who invited you, ignore this mail: without the link nothing happens.",
 		},
-	}.Message(inv.Email, "Join "+cut(name, 40)+" on Homeport", "invitation-"+inv.ID.String())
-}
-
-// printable is a team's name as a letter to a stranger may show it: a name
-// that is an address of the web would become a link there.
-func printable(name string) string {
-	lower := strings.ToLower(name)
-	if strings.Contains(lower, "://") || strings.Contains(lower, "www.") {
-		return "a team"
-	}
-	return name
-}
-
-// cut shortens a text for people to a number of characters.
-func cut(text string, most int) string {
-	runes := []rune(text)
-	if len(runes) <= most {
-		return text
-	}
-	return strings.TrimSpace(string(runes[:most-1])) + "…"
+	}, "Join " + mail.Cut(name, 40) + " on Homeport"
 }
