@@ -91,6 +91,9 @@ func BenchmarkSettle(b *testing.B) {
 	exec(`insert into segment (id, team_id, resource_id, kind, rate_usd_micro_per_hour, started_us, description)
 		select gen_random_uuid(), team_id, gen_random_uuid(), case g when 1 then 'pod-runtime' else 'volume-storage' end,
 			100000 + g * 12345, $1::bigint - g * 1000, '' from wallet, generate_series(1, 4) g`, start.UnixMicro())
+	exec(`update wallet w set burn_usd_micro_per_hour = s.burn, pod_burn_usd_micro_per_hour = s.pods from (
+		select team_id, sum(rate_usd_micro_per_hour) burn, sum(rate_usd_micro_per_hour) filter (where kind = 'pod-runtime') pods
+		from segment group by team_id) s where s.team_id = w.team_id`)
 	exec(`insert into transfer (debit_account_id, credit_account_id, amount_usd_micro, code, key, team_id, description, created_at)
 		select (select id from account where kind = 'test_clearing'), account_id, balance_usd_micro, 'credit', team_id::text, team_id, '', $1 from wallet`, start)
 	exec(`create table transfer_beside (like transfer including all)`)
