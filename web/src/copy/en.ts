@@ -259,6 +259,7 @@ export const copy = {
     relaunch: 'Start again',
     relaunchFor: (rate: string) => `Start again for ${rate}/hr`,
     noSuchOffer: 'No offer has these GPUs at the moment',
+    volumeTaken: 'Its volume is in use by another pod',
     unsynced: 'New changes are only on this pod until it syncs again.',
     noAddress: 'The address is being set up.',
     deleteTitle: 'Delete Pod',

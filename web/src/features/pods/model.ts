@@ -97,6 +97,16 @@ export function sameAgain(
   return best ?? null
 }
 
+/** Whether another pod of the list holds the volume that a pod had: a volume has one writer at a time. */
+export function volumeTaken(
+  pod: Pick<Pod, 'id' | 'volume_id'>,
+  pods: readonly Pick<Pod, 'id' | 'volume_id' | 'status'>[],
+): boolean {
+  return pods.some(
+    (other) => other.id !== pod.id && other.volume_id === pod.volume_id && other.status !== 'deleted',
+  )
+}
+
 /** What is on its way to or from the volume, in percent: the restore, or the last sync of a pod that was ready. */
 export function transferOf(
   pod: Pick<Pod, 'status' | 'ready_at' | 'progress'>,

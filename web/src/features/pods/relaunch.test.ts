@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Offer } from '@/api/types'
-import { canRelaunch, sameAgain } from './model'
+import { canRelaunch, sameAgain, volumeTaken } from './model'
 
 const pod = { gpu_count: 2, provider: 'Harbor', country: 'US' }
 const offer = (part: Partial<Offer>): Offer => ({
@@ -48,4 +48,15 @@ test('the same place goes before the price, and neither before what may be taken
 test('another count is not the same', () => {
   expect(sameAgain(pod, [offer({ gpuCount: 4 })])).toBeNull()
   expect(sameAgain(pod, undefined)).toBeNull()
+})
+
+test.each([
+  ['nobody', [], false],
+  ['the pod itself', [{ id: 'p1', volume_id: 'v1', status: 'deleted' }], false],
+  ['a pod that lives', [{ id: 'p2', volume_id: 'v1', status: 'ready' }], true],
+  ['a pod that ends', [{ id: 'p2', volume_id: 'v1', status: 'deleting' }], true],
+  ['a pod that is gone', [{ id: 'p2', volume_id: 'v1', status: 'deleted' }], false],
+  ['a pod of another volume', [{ id: 'p2', volume_id: 'v2', status: 'ready' }], false],
+] as const)('a volume that %s holds is taken: %s', (_, pods, taken) => {
+  expect(volumeTaken({ id: 'p1', volume_id: 'v1' }, pods)).toBe(taken)
 })

@@ -5,17 +5,22 @@ import { orderFor, useResources } from '@/features/offers/queries'
 import { useCreateAccess } from '@/features/session/queries'
 import { formatRate } from '@/lib/money'
 import { Button } from '@/ui/button'
-import { sameAgain } from './model'
-import { useCreatePod } from './queries'
+import { sameAgain, volumeTaken } from './model'
+import { useCreatePod, usePods } from './queries'
 
 /** Rents the same GPUs with the same volume and key again, in one click; what that costs now is said before. */
 export function Relaunch({ pod }: { pod: Pod }) {
-  const { data, isPending } = useResources()
+  const { data, isPending, isLoadingError } = useResources()
+  const { data: pods } = usePods()
   const { mutate, isPending: ordering } = useCreatePod(pod.team_id)
   const access = useCreateAccess(copy.create.signIn)
   const offer = sameAgain(pod, data?.[pod.gpu_type])
-  const missing = offer || isPending ? undefined : copy.pods.noSuchOffer
-  const reason = access.can ? missing : access.reason
+  const reason = access.can ? missing() : access.reason
+  function missing(): string | undefined {
+    if (volumeTaken(pod, pods ?? [])) return copy.pods.volumeTaken
+    if (isLoadingError) return copy.create.failed
+    return offer || isPending ? undefined : copy.pods.noSuchOffer
+  }
   return (
     <Button
       size="small"
