@@ -1,10 +1,8 @@
 // Answers in the server's stead, typed by its own description: for exact
 // figures, held states and failures. Everything else runs on the real binary.
 import type { Page, Request, Route } from '@playwright/test'
-import type { paths as Served } from '../src/api/schema.gen'
-import type { UpcomingPaths } from '../src/api/upcoming'
+import type { paths as Paths } from '../src/api/schema.gen'
 
-type Paths = Omit<Served, keyof UpcomingPaths> & UpcomingPaths
 type Json<A> = A extends { content: { 'application/json': infer T } } ? T : never
 /** What an operation answers; a deletion answers nothing. */
 type Body<O> = O extends { responses: infer R }

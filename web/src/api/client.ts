@@ -1,10 +1,8 @@
 import { loadConfig } from './config'
 import { ApiError } from './error'
-import type { paths as ServedPaths } from './schema.gen'
+import type { paths } from './schema.gen'
 import { accessToken, dropSession, renewToken } from './session'
-import type { UpcomingPaths } from './upcoming'
 
-type paths = Omit<ServedPaths, keyof UpcomingPaths> & UpcomingPaths
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
 type Path<M extends Method> = {
   [P in keyof paths]: paths[P] extends Record<M, object> ? P : never

@@ -1,10 +1,9 @@
 import type { components } from './schema.gen'
-import type { UpcomingPaths } from './upcoming'
 
 type Schemas = components['schemas']
 
 export type Balance = Schemas['Balance']
-export type CreatePod = UpcomingPaths['/pods']['post']['requestBody']['content']['application/json']
+export type CreatePod = Schemas['CreatePod']
 export type Invitation = Schemas['Invitation']
 export type Member = Schemas['Member']
 export type Notice = Schemas['Notice']
