@@ -88,7 +88,8 @@ func (m *model) ends(limit int64) (int64, bool) {
 // advance lets time pass.
 func (m *model) advance(to int64) {
 	if at, ok := m.ends(to); ok {
-		if left := m.shown(at); !m.exhausted && left.Sign() < 0 {
+		// What a debit left to be owed stays owed.
+		if left := m.shown(at); !m.exhausted && left.Sign() < 0 && m.shown(at-1).Sign() > 0 {
 			m.given.Sub(m.given, left)
 		}
 		for _, s := range m.segments {
@@ -118,6 +119,26 @@ func (m *model) credit(amount int64) {
 	m.in.Add(m.in, big.NewInt(amount))
 	if m.shown(m.now).Sign() >= 0 {
 		m.exhausted = false
+	}
+}
+
+// debit takes money at once; pods do not run on debt.
+func (m *model) debit(amount int64) {
+	m.in.Sub(m.in, big.NewInt(amount))
+	all, pods := m.burn()
+	if m.shown(m.now).Sign() > 0 || all == 0 || m.exhausted && pods == 0 {
+		return
+	}
+	for _, s := range m.segments {
+		if s.pod && s.stop == 0 {
+			s.stop = max(m.now, s.start)
+		}
+	}
+	if m.switchOff == 0 {
+		m.switchOff = m.now
+	}
+	if all > pods && !m.exhausted {
+		m.exhausted, m.since = true, m.now
 	}
 }
 
