@@ -58,6 +58,10 @@ func dispatch(args []string) error {
 
 func logger() *slog.Logger { return slog.New(slog.NewTextHandler(os.Stderr, nil)) }
 
+// landingFile is there for the last 15 minutes of a pod that is switched off for
+// want of money. Its folder is the pod's own.
+const landingFile = "/run/homeport-landing"
+
 // runSandboxPod is the agent as PID 1 of a sandbox pod. The node is reached
 // through a socket in a shared folder, dialled anew after each of its restarts.
 func runSandboxPod(ctx context.Context, pod sandboxinit.Pod) error {
@@ -72,6 +76,7 @@ func runSandboxPod(ctx context.Context, pod sandboxinit.Pod) error {
 	return agent.Run(ctx, agent.Config{
 		BaseURL: "http://homeport", Dial: dial, Token: pod.Token, SSH: listeners,
 		StateDir: pod.StateDir, Workspace: pod.Workspace, Limits: pod.Limits,
+		Landing: landingFile,
 		Version: version, Ready: func() { ready(pod.Ready) }, Logger: logger(),
 	})
 }
@@ -118,7 +123,7 @@ func run(ctx context.Context, environ []string, stdin *os.File) error {
 	defer stop()
 	return agent.Run(ctx, agent.Config{
 		BaseURL: strings.TrimSuffix(o.url, "/"), Token: o.token, SSH: listeners,
-		StateDir: o.stateDir, Workspace: o.workspace, Version: version,
+		StateDir: o.stateDir, Workspace: o.workspace, Version: version, Landing: landingFile,
 		Alone: true, Evicted: evict.Done(), Logger: logger(),
 	})
 }

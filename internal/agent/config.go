@@ -23,6 +23,7 @@ type Config struct {
 	Workspace string         // where the volume goes; made if it is not there
 	Home      string         // of root; default /root
 	Limits    string         // what is enforced here, for the message of the day
+	Landing   string         // the file that tells scripts of the pod's near end; empty: none
 	Version   string         // of the agent
 
 	// Alone says that every descendant of this process belongs to the pod, so

@@ -77,6 +77,7 @@ func (a *agent) obey(o agentapi.Orders, seen string) {
 	if added := a.status.setNotice(o.Notice); added != "" {
 		a.sshd.announce(added)
 	}
+	a.landing.set(o.Landing)
 	switch o.Command {
 	case agentapi.CommandNone:
 	case agentapi.CommandSync:

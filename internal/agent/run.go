@@ -42,6 +42,7 @@ type agent struct {
 	syncer  *snapshot.Syncer // nil: make one
 
 	said    atomic.Pointer[agentapi.Phase] // the phase of the last heartbeat that was answered
+	landing landing
 	syncNow chan struct{}
 	final   chan struct{} // closed when the last sync is asked for
 	once    sync.Once     // of final
@@ -67,6 +68,7 @@ func Run(ctx context.Context, cfg Config) error {
 	a := &agent{
 		cfg: cfg, log: cfg.Logger, client: newClient(cfg), keys: &keyring{}, procs: newTable(cfg.Alone), end: end,
 		status:  &status{lease: agentapi.Lease{Phase: agentapi.PhaseMounting}},
+		landing: landing{changed: make(chan struct{}, 1)},
 		syncNow: make(chan struct{}, 1), final: make(chan struct{}), frozen: make(chan struct{}),
 	}
 	defer a.client.http.CloseIdleConnections()
@@ -104,7 +106,7 @@ func (a *agent) live(ctx context.Context) error {
 	if err := a.keys.setProbe(w.ProbeKey); err != nil {
 		return err
 	}
-	motd := func() string { return a.status.motd(a.cfg.Limits) }
+	motd := func() string { return a.status.motd(a.cfg.Limits) + a.landing.greeting(a.cfg.Clock.Wall()) }
 	if a.sshd, err = newSSHServer([]byte(w.HostKey), a.keys, a.procs, a.cfg.Home, motd, a.log); err != nil {
 		return err
 	}
@@ -113,6 +115,7 @@ func (a *agent) live(ctx context.Context) error {
 	a.store = newStore(ctx, a.client, a.cfg.Clock, w.Volume.Epoch)
 	a.wg.Go(func() { a.lease(ctx) })
 	a.wg.Go(func() { a.watchEviction(ctx) })
+	a.wg.Go(func() { a.followLanding(ctx) })
 
 	restored, err := a.mount(ctx, mark)
 	if err != nil {

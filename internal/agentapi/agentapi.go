@@ -24,6 +24,7 @@ const (
 	MaxSignOps    = 256              // operations in one Sign call
 	MaxObjectSize = 64 << 20         // bytes of one object
 	MaxSnapshot   = 1 << 20          // bytes of a snapshot object in a Commit
+	LandingNotice = 15 * time.Minute // before its end a pod tells who is logged in
 )
 
 // Hello is the first call of an agent, and the first after it restarted.
@@ -134,7 +135,26 @@ type Orders struct {
 	Command        Command  `json:"command"`
 	AuthorizedKeys []string `json:"authorized_keys"`
 	Notice         string   `json:"notice"`
+	// Landing is the pod's end, once it is near; nil: none is known.
+	Landing *Landing `json:"landing,omitempty"`
 }
+
+// A Landing is the instant at which a pod is switched off for want of money. It
+// may move, or be called off by a payment.
+type Landing struct {
+	At     time.Time     `json:"at"` // wall time, to the second
+	Reason LandingReason `json:"reason"`
+	URL    string        `json:"url"` // where a payment is made
+}
+
+// A LandingReason is why a pod is switched off.
+type LandingReason string
+
+// The reasons.
+const (
+	LandsOnBalance LandingReason = "balance"     // the wallet is empty then
+	LandsOnLimit   LandingReason = "spend_limit" // the month's limit was used up
+)
 
 // Sign asks for grants. All operations are of the token's volume and epoch.
 type Sign struct {

@@ -31,6 +31,9 @@ type Pods interface {
 	// switching_off, in every phase but deleting, switching_off and deleted.
 	// Their meters have ended already, at exactly at.
 	SwitchOffTeamTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, at time.Time, reason string) error
+	// TellTeamTx has the team's running pods tell who is in them what is new
+	// about their end.
+	TellTeamTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID) error
 }
 
 // Deps are what a Service is made of.

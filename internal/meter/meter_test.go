@@ -28,6 +28,7 @@ type fleet struct {
 	off    []off
 	locked map[uuid.UUID]bool
 	broken map[uuid.UUID]bool
+	told   int // how often pods were to tell of their end
 	stop   func(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, at time.Time) error
 }
 
@@ -46,6 +47,13 @@ func (f *fleet) LockTeamTx(_ context.Context, _ pgx.Tx, teamID uuid.UUID) error 
 		return errBroken
 	}
 	f.locked[teamID] = true
+	return nil
+}
+
+func (f *fleet) TellTeamTx(context.Context, pgx.Tx, uuid.UUID) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.told++
 	return nil
 }
 

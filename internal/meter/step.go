@@ -23,6 +23,11 @@ func (s *Service) warn(ctx context.Context, teamID uuid.UUID, at time.Time) erro
 		if err != nil || !due {
 			return err
 		}
+		if w.Runway <= wallet.LandingNotice {
+			if err := s.Pods.TellTeamTx(ctx, tx, teamID); err != nil {
+				return err
+			}
+		}
 		return s.Notices.PostTx(ctx, tx, notice.Notice{
 			TeamID: teamID, Kind: notice.RunwayKind(w.Runway), Key: instant(w.At), PostedAt: w.At,
 			Facts: notice.Facts{Balance: w.Balance.Balance, Spending: w.SpendingPerHour, EndsAt: w.DepletesAt, Pods: w.Pods},
@@ -86,6 +91,9 @@ func (s *Service) spend(ctx context.Context, teamID uuid.UUID, at time.Time) err
 		}
 		if seen.Stage > 0 {
 			if err := s.Notices.PostTx(ctx, tx, spendNotice(teamID, seen)); err != nil {
+				return err
+			}
+			if err := s.Pods.TellTeamTx(ctx, tx, teamID); err != nil {
 				return err
 			}
 		}

@@ -114,6 +114,9 @@ func (s *Service) ordersOf(ctx context.Context, p *Pod) (agentapi.Orders, error)
 		o.AuthorizedKeys = append(o.AuthorizedKeys, line)
 	}
 	o.Notice = s.notice(p)
+	if o.Landing, err = s.landing(ctx, p); err != nil {
+		return o, err
+	}
 	switch {
 	case p.Status.Ending() && p.FinalWallAt == nil:
 		o.Command = agentapi.CommandFinal
