@@ -207,6 +207,34 @@ func TestAPaymentEndsTheLadderOnEveryStep(t *testing.T) {
 	}
 }
 
+// No node looked at the wallet from day 7 until the payment came: storage that
+// the wallet stopped metering is metered again.
+func TestAPaymentBeforeTheFreezeWasTakenMetersStorageAgain(t *testing.T) {
+	t.Parallel()
+	for _, after := range []time.Duration{7*day - time.Microsecond, 7 * day, 8 * day, 33 * day} {
+		t.Run(after.String(), func(t *testing.T) {
+			t.Parallel()
+			y := newYard(t)
+			scope := y.team(team.Hobby)
+			y.pay(scope, 10*money.Dollar)
+			vol := y.volume(scope, 500)
+			y.wait(100 * time.Hour)
+			y.clock.Advance(after)
+			y.pay(scope, 21_800_000)
+			y.wait(time.Second)
+			if b := y.balance(scope); b.SpendingPerHour != 100_000 {
+				t.Errorf("spending %s after the payment, want 0.10", b.SpendingPerHour.Decimal())
+			}
+			before := y.balance(scope).Balance
+			y.wait(10 * time.Hour)
+			if got := before - y.balance(scope).Balance; got != money.Dollar {
+				t.Errorf("ten hours of storage cost %s, want 1.00", got.Decimal())
+			}
+			y.attachIs(scope, vol, nil)
+		})
+	}
+}
+
 func TestTheTrashWaitsForALastSync(t *testing.T) {
 	t.Parallel()
 	y := newYard(t)

@@ -215,15 +215,14 @@ func (s *Service) FreezeTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, now
 const sqlThawVolume = `update volume set frozen_at = null, metered = $2 where id = $1`
 
 // ThawTx ends FreezeTx: a payment came, and the meters run again from now on.
+// Those that run already are left alone. A volume need not be frozen: the
+// wallet ends its meter on day 7, whether or not FreezeTx came to it.
 func (s *Service) ThawTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, now time.Time) error {
 	volumes, err := collect(ctx, tx, sqlLockVolumesOfTeam, teamID)
 	if err != nil {
 		return err
 	}
 	for _, v := range volumes {
-		if !v.Frozen {
-			continue
-		}
 		if _, err := tx.Exec(ctx, sqlThawVolume, v.ID, v.Rate() > 0); err != nil {
 			return fmt.Errorf("thaw volume %s: %w", v.ID, err)
 		}

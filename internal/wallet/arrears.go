@@ -42,9 +42,14 @@ func (w *walletRow) arrearsDue() *int64 {
 	return nil
 }
 
-// redeem ends what follows from storage that was not paid.
+// redeem ends what follows from storage that was not paid. After seven days its
+// meters have ended, also where nobody took the first step yet: it counts as
+// taken, so that its undoing starts them again.
 func (b *book) redeem(now int64) {
 	w := &b.wallet
+	if x := w.ExhaustedUS; x != nil && w.ArrearsUS == nil && *x+arrearsDays[0]*day <= now {
+		w.ArrearsUS, w.ArrearsStep = x, ArrearsFreeze
+	}
 	w.ExhaustedUS = nil
 	if w.ArrearsUS != nil && w.ArrearsEndUS == nil {
 		at := max(now, *w.ArrearsUS)
