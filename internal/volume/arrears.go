@@ -44,10 +44,11 @@ func (s *Service) RedeemTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, now
 		return err
 	}
 	for _, v := range unpaid {
-		if _, err := tx.Exec(ctx, sqlRestoreVolume, pgx.NamedArgs{"id": v.ID, "now": now, "metered": v.Rate() > 0}); err != nil {
+		tag, err := tx.Exec(ctx, sqlRestoreVolume, pgx.NamedArgs{"id": v.ID, "now": now, "metered": v.Rate() > 0})
+		if err != nil {
 			return fmt.Errorf("take volume %s out of the trash: %w", v.ID, err)
 		}
-		if v.Rate() == 0 {
+		if tag.RowsAffected() == 0 || v.Rate() == 0 { // it is being purged, or costs nothing
 			continue
 		}
 		if err := s.startTx(ctx, tx, v.TeamID, v.ID, v.Name, v.Rate(), now); err != nil {

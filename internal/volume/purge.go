@@ -20,9 +20,9 @@ select id from volume where purge_at <= $1 and purged_at is null order by purge_
 const purgeBatch = 20
 
 // PurgeDue removes for good the data of volumes whose time in the trash is
-// over: first the keys' use ends with the rows, then the objects. Restore
-// refuses such volumes, so nobody gets back half of one. It may be interrupted
-// and called again.
+// over. Each is claimed first: nothing takes it out of the trash from then on,
+// so nobody gets back half of one. It may be interrupted and called again, and
+// run on several nodes.
 func (s *Service) PurgeDue(ctx context.Context) error {
 	for {
 		more, err := s.purgeSome(ctx)
@@ -51,7 +51,17 @@ func (s *Service) purgeSome(ctx context.Context) (bool, error) {
 	return len(due) == purgeBatch, errors.Join(errs...)
 }
 
+// sqlClaimPurge moves the end of a volume's time in the trash before any
+// instant that a restore, on whatever node, may come with.
+const sqlClaimPurge = `
+update volume set purge_at = 'epoch'
+where id = $1 and deleted_at is not null and purge_at <= $2 and purged_at is null`
+
 func (s *Service) purge(ctx context.Context, volumeID uuid.UUID) error {
+	tag, err := s.Pool.Exec(ctx, sqlClaimPurge, volumeID, s.Clock.Now())
+	if err != nil || tag.RowsAffected() == 0 { // it was restored, or is purged
+		return err
+	}
 	for _, prefix := range []string{prefixOf(volumeID) + "/", stagingPrefix + volumeID.String() + "/"} {
 		var names []string
 		err := s.Store.List(ctx, prefix, func(info blob.Info) error {
@@ -68,18 +78,22 @@ func (s *Service) purge(ctx context.Context, volumeID uuid.UUID) error {
 		}
 	}
 	return pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
+		p := Purged{VolumeID: volumeID, At: s.Clock.Now()}
+		err := tx.QueryRow(ctx, sqlMarkPurged, volumeID, p.At).Scan(&p.TeamID, &p.SizeBytes, &p.DeletedAt, &p.DeletedBy)
+		if errors.Is(err, pgx.ErrNoRows) { // another node was faster
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 		for _, sql := range []string{sqlForgetObjects, sqlForgetSnapshots} {
 			if _, err := tx.Exec(ctx, sql, volumeID); err != nil {
 				return err
 			}
 		}
-		now := s.Clock.Now()
-		var p Purged
-		err := tx.QueryRow(ctx, sqlMarkPurged, volumeID, now).Scan(&p.TeamID, &p.SizeBytes, &p.DeletedAt, &p.DeletedBy)
-		if err != nil || s.OnPurgeTx == nil {
-			return err
+		if s.OnPurgeTx == nil {
+			return nil
 		}
-		p.VolumeID, p.At = volumeID, now
 		return s.OnPurgeTx(ctx, tx, p)
 	})
 }
@@ -91,7 +105,7 @@ const sqlForgetSnapshots = `delete from volume_snapshot where volume_id = $1`
 const sqlMarkPurged = `
 update volume set purged_at = $2, key_sealed = null, password_sealed = null, chunker_key_sealed = null,
   repository_made = false, head_snapshot = null, head_tree = null, head_seq = 0, head_time_ns = null
-where id = $1
+where id = $1 and purged_at is null
 returning team_id, size_bytes, deleted_at, deleted_by`
 
 // A Purged is the record of a volume whose data is gone.
