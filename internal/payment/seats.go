@@ -62,6 +62,11 @@ func (s *Service) subscription(ctx context.Context, tx pgx.Tx, teamID uuid.UUID)
 	return found, nil
 }
 
+// sqlAwaitAnswer has a subscription read should the node that asks the
+// processor die, and no reading count that was asked for before: it would tell
+// what is about to change.
+const sqlAwaitAnswer = `update subscription set answered = asked, read_at = $2, reads = 0 where id = $1`
+
 // change finds an admin's subscription, does in one transaction what is ours to
 // do, asks the processor, and reads what came of it.
 func (s *Service) change(
@@ -83,8 +88,10 @@ func (s *Service) change(
 		if err := ours(tx, scope); err != nil {
 			return err
 		}
-		_, err = s.note(ctx, tx, sub.ID) // whatever happens next, it is read
-		return err
+		if _, err := tx.Exec(ctx, sqlAwaitAnswer, sub.ID, s.Clock.Wall().Add(firstRead)); err != nil {
+			return fmt.Errorf("await the answer about subscription %s: %w", sub.ID, err)
+		}
+		return nil
 	})
 	if err != nil {
 		return err

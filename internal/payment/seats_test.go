@@ -1,10 +1,13 @@
 package payment_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"homeport.dev/homeport/internal/fault"
 	"homeport.dev/homeport/internal/idem"
@@ -125,6 +128,76 @@ func TestALostAnswerAboutSeats(t *testing.T) {
 	f.bank.down = false
 	f.read()
 	f.wantTeam(5)
+}
+
+// An asked bank lets something happen before it is told of other seats.
+type asked struct {
+	payment.Processor
+	before func()
+}
+
+func (a asked) SetSeats(ctx context.Context, c payment.SeatChange) error {
+	a.before()
+	return a.Processor.SetSeats(ctx, c)
+}
+
+// Seats that are given back are not there for an invitation until the bank was
+// asked: no reading raises them again, queued before or with the change, and
+// none that was under way.
+func TestSeatsThatAreGivenBackStayTakenUntilTheBankIsAsked(t *testing.T) {
+	t.Parallel()
+	f := newDesk(t).pro("2", active("sub_1", 2))
+	f.mustReceive(subscription("customer.subscription.updated", "sub_1"))
+	queued := f.jobs.Take()[0].(payment.SubscriptionJob)
+	begun, slow, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	var first atomic.Bool
+	f.bank.slow = func() {
+		if first.CompareAndSwap(false, true) {
+			close(begun)
+			<-slow
+		}
+	}
+	go func() { done <- f.pay.ReadSubscription(t.Context(), queued) }()
+	<-begun
+	f.mustReceive(subscription("invoice.paid", "sub_1"))
+	f.pay.Processor = asked{f.bank, func() {
+		f.read()
+		close(slow)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		f.wantTeam(1)
+		if _, err := f.desk.teams.Invite(t.Context(), f.scope(), "mate@homeport.test", idem.Request{}); err == nil {
+			t.Error("somebody was invited into a seat that is given back")
+		}
+	}}
+	if err := f.setSeats("1"); err != nil || f.bought() != 1 {
+		t.Errorf("%d seats are billed, %v", f.bought(), err)
+	}
+	f.wantTeam(1)
+}
+
+// A node that died before it asked the bank leaves a reading behind.
+func TestAChangeThatWasNeverAskedForIsRead(t *testing.T) {
+	t.Parallel()
+	f := newDesk(t).pro("2", active("sub_1", 2))
+	ctx, die := context.WithCancel(t.Context())
+	f.pay.Processor = asked{f.bank, func() {
+		die()
+		f.bank.mu.Lock()
+		f.bank.down = true
+		f.bank.mu.Unlock()
+	}}
+	if _, err := f.pay.SetSeats(ctx, f.scope(), "1"); err == nil {
+		t.Fatal("the node did not die")
+	}
+	f.bank.down = false
+	f.wantTeam(1)
+	f.clock.Advance(3 * time.Minute)
+	if err := f.pay.ReadOpen(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.wantTeam(2)
 }
 
 func TestOnlyWhatIsSubscribedCanBeChanged(t *testing.T) {
