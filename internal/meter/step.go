@@ -105,13 +105,15 @@ func (s *Service) spend(ctx context.Context, teamID uuid.UUID, at time.Time) err
 	})
 }
 
-// spendNotice tells each percentage once in a month, and again of another limit.
+// spendNotice tells each percentage once in a month, and again of another
+// limit; that pods are about to end is told each time.
 func spendNotice(teamID uuid.UUID, seen wallet.Spend) notice.Notice {
 	n := notice.Notice{
 		TeamID: teamID, Kind: notice.SpendKind(seen.Stage), Key: seen.At.Format("2006-01") + ":" + seen.Limit.Decimal(), PostedAt: seen.At,
 		Facts: notice.Facts{Spent: seen.Spent, Limit: seen.Limit, Spending: seen.Spending},
 	}
 	if !seen.LandsAt.IsZero() {
+		n.Key += ":" + instant(seen.LandsAt)
 		n.Facts.EndsAt = &seen.LandsAt
 	}
 	return n

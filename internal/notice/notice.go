@@ -133,12 +133,19 @@ func (s *Service) PostTx(ctx context.Context, tx pgx.Tx, n Notice) error {
 	return nil
 }
 
+// sqlListNotices looks at the newest of each kind, and of the plan's two, alone:
+// who dismissed it is not to see the older ones behind it, which may be false.
 const sqlListNotices = `
+with newest as (
+  select distinct on (case when kind in ('plan_unpaid', 'plan_ends') then 'plan' else kind end)
+    id, team_id, kind, key, facts, posted_at
+  from notice where team_id = $1
+  order by case when kind in ('plan_unpaid', 'plan_ends') then 'plan' else kind end, posted_at desc, id desc
+)
 select n.id, n.team_id, n.kind, n.key, n.facts, n.posted_at
-from notice n
-where n.team_id = $1
-  and not exists (select from notice_dismissal d where d.notice_id = n.id and d.user_id = $2)
-order by n.posted_at desc, n.id limit 50`
+from newest n
+where not exists (select from notice_dismissal d where d.notice_id = n.id and d.user_id = $2)
+order by n.posted_at desc, n.id desc`
 
 // List returns what a person is to see of a team's notices at now, the newest
 // first: at most one of the balance, one of the month's limit and one of the
