@@ -203,6 +203,61 @@ func TestAPaymentAfterTheEndKeepsItsFullAmount(t *testing.T) {
 	}
 }
 
+// 32 payments arrive while 32 nodes look for who ran out, at the very instant
+// at which the money is gone: either the pod goes on with all of the money, or
+// it ended at that instant at no cost beyond it. Never both, never neither.
+func TestTopUpsAgainstTheEndOfTheMoney(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	for _, late := range []time.Duration{-time.Microsecond, 0, time.Microsecond, time.Second} {
+		scope, pod := y.run(money.Dollar, 1_000_000)
+		end := y.clock.Now().Add(time.Hour)
+		y.clock.Advance(time.Hour + late)
+		y.fleet.off = nil
+		var wait sync.WaitGroup
+		start := make(chan struct{})
+		for i := range 64 {
+			wait.Go(func() {
+				<-start
+				if i%2 == 0 {
+					if err := y.m.FollowSweep(t.Context()); err != nil {
+						t.Error(err)
+					}
+					return
+				}
+				err := pg.InTx(t.Context(), y.pool, func(tx pgx.Tx) error {
+					_, err := y.w.CreditTx(t.Context(), tx, wallet.Credit{
+						TeamID: scope.TeamID(), Amount: money.Dollar, Source: wallet.Test, Key: id.New().String(), At: y.clock.Now(),
+					})
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		close(start)
+		wait.Wait()
+		until, err := y.w.MeteredUntil(t.Context(), y.pool, []uuid.UUID{pod})
+		y.must(err)
+		if late < 0 {
+			// In time: the pod goes on, and pays for the hour.
+			if b := y.balance(scope); len(y.fleet.off) != 0 || !until[pod].IsZero() || b.Balance != 32*money.Dollar+1 || b.SpendingPerHour != 1_000_000 {
+				t.Errorf("%s: switched off %v, metered until %v, balance %s", late, y.fleet.off, until[pod], b.Balance.Decimal())
+			}
+			y.stop(pod)
+			continue
+		}
+		want := []off{{scope.TeamID(), end, meter.ReasonBalance}}
+		if b := y.balance(scope); !slices.Equal(y.fleet.off, want) || !until[pod].Equal(end) || b.Balance != 32*money.Dollar || b.SpendingPerHour != 0 {
+			t.Errorf("%s: switched off %v, metered until %v, balance %s", late, y.fleet.off, until[pod], b.Balance.Decimal())
+		}
+	}
+	if problems, err := y.w.Verify(t.Context()); err != nil || len(problems) > 0 {
+		t.Errorf("the books do not balance: %v (%v)", problems, err)
+	}
+}
+
 func TestFortyDaysOfManyTeamsSettleSoon(t *testing.T) {
 	t.Parallel()
 	y := newYard(t)

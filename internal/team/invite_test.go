@@ -22,6 +22,7 @@ import (
 	"homeport.dev/homeport/internal/idem"
 	"homeport.dev/homeport/internal/job"
 	"homeport.dev/homeport/internal/mail"
+	"homeport.dev/homeport/internal/pg"
 	"homeport.dev/homeport/internal/pg/pgtest"
 	"homeport.dev/homeport/internal/team"
 	"homeport.dev/homeport/internal/team/teamtest"
@@ -230,14 +231,14 @@ func TestSeatsAreNeverOversold(t *testing.T) {
 	t.Parallel()
 	c := newClub(t)
 	scope := teamtest.Admin(t, c.Pool, team.Pro) // 5 seats, one taken
-	for i := range 10 {
+	for i := range 64 {
 		if i%2 == 0 {
 			c.users[fmt.Sprintf("u%d@example.org", i)] = teamtest.Person()
 		}
 	}
 	var invited, refused atomic.Int64
 	var wg sync.WaitGroup
-	for i := range 10 {
+	for i := range 64 {
 		wg.Go(func() {
 			_, err := c.invite(scope, fmt.Sprintf("u%d@example.org", i))
 			switch {
@@ -251,7 +252,7 @@ func TestSeatsAreNeverOversold(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if invited.Load() != 4 || refused.Load() != 6 || c.members(scope)+len(c.pending(scope)) != 5 {
+	if invited.Load() != 4 || refused.Load() != 60 || c.members(scope)+len(c.pending(scope)) != 5 {
 		t.Errorf("%d invited, %d refused, %d members, %d pending", invited.Load(), refused.Load(), c.members(scope), len(c.pending(scope)))
 	}
 	if list := c.pending(scope); len(list) > 0 {
@@ -266,6 +267,42 @@ func TestSeatsAreNeverOversold(t *testing.T) {
 		if info := c.signIn(inv.Email); len(info.Teams) != 1 {
 			t.Errorf("%s got a seat that is gone", inv.Email)
 		}
+	}
+}
+
+// However many invited people sign in at once, nobody gets a seat that is taken.
+func TestTheLastSeatIsTakenOnce(t *testing.T) {
+	t.Parallel()
+	c := newClub(t)
+	admin := teamtest.Admin(t, c.Pool, team.Pro)
+	for i := range 4 { // with the admin all five seats
+		if _, err := c.invite(admin, fmt.Sprintf("u%d@example.org", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Three of the seats go away while the invitations are out: one is left.
+	if _, err := c.Pool.Exec(t.Context(), `update team set max_members = 2 where id = $1`, admin.TeamID()); err != nil {
+		t.Fatal(err)
+	}
+	people := make([]team.Person, 4)
+	for i := range people {
+		people[i] = team.Person{ID: id.New(), Email: fmt.Sprintf("u%d@example.org", i)}
+	}
+	var wg sync.WaitGroup
+	start := make(chan struct{})
+	for i := range 64 {
+		wg.Go(func() {
+			<-start
+			err := pg.InTx(t.Context(), c.Pool, func(tx pgx.Tx) error { return c.AcceptTx(t.Context(), tx, people[i%4]) })
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	close(start)
+	wg.Wait()
+	if n := c.members(admin); n != 2 {
+		t.Errorf("%d members on 2 seats", n)
 	}
 }
 
@@ -370,21 +407,51 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// Two admins who demote each other at once leave one of them.
+// Admins who demote and remove each other and step down at once leave one of them.
 func TestOneAdminAlwaysStays(t *testing.T) {
 	t.Parallel()
 	c := newClub(t)
-	for range 10 {
-		a := teamtest.Admin(t, c.Pool, team.Pro)
-		b := teamtest.Join(t, c.Pool, a.TeamID(), team.Admin)
+	for range 4 {
+		first := teamtest.Admin(t, c.Pool, team.Pro)
+		if _, err := c.Pool.Exec(t.Context(), `update team set max_members = 64 where id = $1`, first.TeamID()); err != nil {
+			t.Fatal(err)
+		}
+		admins := []team.Scope{first}
+		for range 7 {
+			admins = append(admins, teamtest.Join(t, c.Pool, first.TeamID(), team.Admin))
+		}
 		var wg sync.WaitGroup
-		wg.Go(func() { _, _ = c.SetRole(t.Context(), a, b.UserID(), team.Member) })
-		wg.Go(func() { _, _ = c.SetRole(t.Context(), b, a.UserID(), team.Member) })
+		start := make(chan struct{})
+		for i := range 64 {
+			by, who := admins[i%8], admins[(i+1+i/8)%8]
+			wg.Go(func() {
+				<-start
+				var err error
+				switch i % 3 {
+				case 0:
+					_, err = c.SetRole(t.Context(), by, who.UserID(), team.Member)
+				case 1:
+					err = c.RemoveMember(t.Context(), by, who.UserID())
+				case 2:
+					_, err = c.SetRole(t.Context(), by, by.UserID(), team.Viewer)
+				}
+				for _, refusal := range []error{
+					nil, team.ErrLastAdmin, team.ErrLastMember, team.ErrAdminSelf, team.ErrMemberNotFound,
+					team.ErrForbidden, team.ErrNotFound,
+				} {
+					if errors.Is(err, refusal) {
+						return
+					}
+				}
+				t.Error(err)
+			})
+		}
+		close(start)
 		wg.Wait()
-		var admins int
-		err := c.Pool.QueryRow(t.Context(), `select count(*) from membership where team_id = $1 and role = 'admin'`, a.TeamID()).Scan(&admins)
-		if err != nil || admins != 1 {
-			t.Fatalf("%d admins, %v", admins, err)
+		var left int
+		err := c.Pool.QueryRow(t.Context(), `select count(*) from membership where team_id = $1 and role = 'admin'`, first.TeamID()).Scan(&left)
+		if err != nil || left == 0 {
+			t.Fatalf("%d admins, %v", left, err)
 		}
 	}
 }
