@@ -3,6 +3,8 @@ package api_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"homeport.dev/homeport/internal/id"
 	"homeport.dev/homeport/internal/team"
 )
@@ -17,7 +19,7 @@ func TestSubscriptionRefusals(t *testing.T) {
 	const three = `{"member_count":3}`
 	path := "/teams/" + crew + "/subscription"
 	for _, call := range []struct{ method, path, body string }{
-		{"PATCH", path, three}, {"DELETE", path, ""}, {"POST", "/teams/" + crew + "/billing-portal", ""},
+		{"PATCH", path, three}, {"DELETE", path, ""}, {"POST", path + "/resume", ""}, {"POST", "/teams/" + crew + "/billing-portal", ""},
 	} {
 		w.problem(w.call("", call.method, call.path, call.body), 401, "no_session")
 		w.problem(w.call(mate.token, call.method, call.path, call.body), 403, "role")
@@ -31,6 +33,10 @@ func TestSubscriptionRefusals(t *testing.T) {
 	w.problem(w.call(admin.token, "PATCH", path, `{}`), 422, "invalid_input")
 	w.refused(w.call(admin.token, "PATCH", path, three), 409, "no_subscription", "This team has no subscription.")
 	w.refused(w.call(admin.token, "DELETE", path, ""), 409, "no_subscription", "This team has no subscription.")
+	w.refused(w.call(admin.token, "POST", path+"/resume", ""), 409, "no_subscription", "This team has no subscription.")
+	w.problem(w.call("", "GET", path, ""), 401, "no_session")
+	w.problem(w.call(stranger.token, "GET", path, ""), 404, "team_not_found")
+	w.refused(w.call(mate.token, "GET", path, ""), 409, "no_subscription", "This team has no subscription.")
 	w.refused(w.call(admin.token, "POST", "/teams/"+crew+"/billing-portal", ""), 409, "no_billing_portal",
 		"There are no cards or invoices of this team yet.")
 
@@ -39,4 +45,11 @@ func TestSubscriptionRefusals(t *testing.T) {
 	w.must(err)
 	w.refused(w.call(admin.token, "PATCH", path, `{"member_count":1}`), 409, "seats_taken",
 		"2 seats are taken by members and pending invitations. Remove some first.")
+
+	var plan map[string]any
+	w.is(w.call(mate.token, "GET", path, ""), 200).json(t, &plan)
+	want := map[string]any{"status": "active", "member_count": 3.0, "seats_taken": 2.0, "seat_price": 100.0, "period_end_at": nil, "ends": false}
+	if diff := cmp.Diff(want, plan); diff != "" {
+		t.Errorf("what a member sees of the subscription:\n%s", diff)
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"homeport.dev/homeport/internal/apitype"
+	"homeport.dev/homeport/internal/money"
 	"homeport.dev/homeport/internal/team"
 	"homeport.dev/homeport/internal/wallet"
 )
@@ -50,14 +51,14 @@ func (s *server) balance(ctx context.Context, p team.Person, in balanceIn) (*bod
 		LastUpdated: b.LastUpdated,
 	}
 	if in.Estimates {
-		addEstimates(&out, b)
+		addEstimates(&out, b, s.Wallet.PlanLimit(scope.Plan()))
 	}
 	return &body[apitype.Balance]{Body: out}, nil
 }
 
-func addEstimates(out *apitype.Balance, b wallet.Balance) {
-	spent, limit := apitype.Decimal(b.MonthSpent.Decimal()), apitype.Decimal(b.MonthLimit.Decimal())
-	out.MonthSpent, out.MonthLimit = &spent, &limit
+func addEstimates(out *apitype.Balance, b wallet.Balance, plan money.USD) {
+	spent, limit, most := apitype.Decimal(b.MonthSpent.Decimal()), apitype.Decimal(b.MonthLimit.Decimal()), apitype.Decimal(plan.Decimal())
+	out.MonthSpent, out.MonthLimit, out.PlanLimit = &spent, &limit, &most
 	out.DepletesAt = b.DepletesAt
 	if b.SpendingPerHour > 0 {
 		micros := max(int64(b.Balance), 0) * 100 / int64(b.SpendingPerHour)

@@ -1,5 +1,7 @@
 package apitype
 
+import "time"
+
 // Whole is a JSON integer kept as its text, so that whoever knows its bounds
 // can say what is wrong with it, however large it is.
 type Whole string
@@ -40,6 +42,16 @@ type ChangeSubscription struct {
 	_ struct{} `additionalProperties:"true"`
 
 	MemberCount Whole `json:"member_count" doc:"Seats from 1 to 100, at least as many as are taken."`
+}
+
+// Subscription is what a team pays each month.
+type Subscription struct {
+	Status      string     `json:"status" enum:"trialing,active,past_due,unpaid" doc:"past_due and unpaid: the payment provider could not collect it."`
+	MemberCount int        `json:"member_count" doc:"Seats that are paid for."`
+	SeatsTaken  int        `json:"seats_taken" doc:"By members and pending invitations."`
+	SeatPrice   Decimal    `json:"seat_price" doc:"USD per seat and month."`
+	PeriodEndAt *time.Time `json:"period_end_at" doc:"The end of the month that is paid for; null until it is known."`
+	Ends        bool       `json:"ends" doc:"It ends then; else it is paid anew."`
 }
 
 // Portal says where cards and invoices are.

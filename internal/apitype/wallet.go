@@ -10,7 +10,8 @@ type Balance struct {
 	HoursRemaining  *Decimal   `json:"hours_remaining,omitempty" doc:"At the present spending; null without any."`
 	DepletesAt      *time.Time `json:"depletes_at,omitempty"`
 	MonthSpent      *Decimal   `json:"month_spent,omitempty" doc:"USD of this UTC month, charges less refunds."`
-	MonthLimit      *Decimal   `json:"month_limit,omitempty" doc:"USD."`
+	MonthLimit      *Decimal   `json:"month_limit,omitempty" doc:"USD; 0: none."`
+	PlanLimit       *Decimal   `json:"plan_limit,omitempty" doc:"USD: the most that month_limit can be; 0: none."`
 }
 
 // Transaction is one line of the wallet's history.

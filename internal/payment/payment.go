@@ -151,6 +151,8 @@ type Processor interface {
 	SetSeats(ctx context.Context, c SeatChange) error
 	// EndSubscription lets a subscription end with the period that is paid for.
 	EndSubscription(ctx context.Context, subscriptionID string) error
+	// ResumeSubscription lets one that was to end with its period go on.
+	ResumeSubscription(ctx context.Context, subscriptionID string) error
 	// CancelSubscription ends a subscription at once; one that has ended stays so.
 	CancelSubscription(ctx context.Context, subscriptionID string) error
 	// ListCases lists the refunds and disputes made since an instant.

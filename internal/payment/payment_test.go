@@ -85,13 +85,21 @@ func (b *bank) SetSeats(_ context.Context, c payment.SeatChange) error {
 }
 
 func (b *bank) EndSubscription(_ context.Context, subscriptionID string) error {
+	return b.setEnding(subscriptionID, true)
+}
+
+func (b *bank) ResumeSubscription(_ context.Context, subscriptionID string) error {
+	return b.setEnding(subscriptionID, false)
+}
+
+func (b *bank) setEnding(subscriptionID string, ending bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s, ok := b.subs[subscriptionID]
 	if b.down || !ok {
 		return errors.New("no answer from the bank")
 	}
-	s.CancelsAtPeriodEnd = true
+	s.CancelsAtPeriodEnd = ending
 	b.subs[subscriptionID] = s
 	return nil
 }

@@ -150,3 +150,14 @@ func (s *Service) EndSubscription(ctx context.Context, scope team.Scope) error {
 		return s.Processor.EndSubscription(ctx, sub.ID)
 	})
 }
+
+// ResumeSubscription has a subscription go on that was to end with its month.
+// The scope needs the right team.Manage. The faults are ErrNoSubscription,
+// ErrNotSetUp, ErrUnavailable and those of team.LockTx.
+func (s *Service) ResumeSubscription(ctx context.Context, scope team.Scope) error {
+	return s.change(ctx, scope, func(tx pgx.Tx, scope team.Scope) error {
+		return s.Teams.ResumedTx(ctx, tx, scope, s.Clock.Now())
+	}, func(sub subscribed) error {
+		return s.Processor.ResumeSubscription(ctx, sub.ID)
+	})
+}

@@ -11,6 +11,7 @@ import (
 
 	"homeport.dev/homeport/internal/fault"
 	"homeport.dev/homeport/internal/idem"
+	"homeport.dev/homeport/internal/money"
 	"homeport.dev/homeport/internal/payment"
 	"homeport.dev/homeport/internal/team"
 )
@@ -212,11 +213,26 @@ func TestOnlyWhatIsSubscribedCanBeChanged(t *testing.T) {
 	if got := f.stored(); got.status != "active" || !got.ends {
 		t.Errorf("stored %+v, want one that ends with its month", got)
 	}
+	if plan, err := f.pay.FindPlan(t.Context(), f.scope()); err != nil || !plan.Ends || plan.Seats != 2 || plan.Taken != 1 || plan.SeatPrice != 100*money.Dollar {
+		t.Errorf("the plan is %+v, %v", plan, err)
+	}
+	if err := f.pay.ResumeSubscription(t.Context(), f.scope()); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.stored(); got.status != "active" || got.ends {
+		t.Errorf("stored %+v, want one that goes on", got)
+	}
 	f.bank.change("sub_1", func(s *payment.Subscription) { s.Status = "canceled" })
 	f.mustReceive(subscription("customer.subscription.deleted", "sub_1"))
 	f.read()
 	if err := f.pay.EndSubscription(t.Context(), f.scope()); !errors.Is(err, payment.ErrNoSubscription) {
 		t.Errorf("one that has ended: %v", err)
+	}
+	if err := f.pay.ResumeSubscription(t.Context(), f.scope()); !errors.Is(err, payment.ErrNoSubscription) {
+		t.Errorf("one that has ended goes on: %v", err)
+	}
+	if _, err := f.pay.FindPlan(t.Context(), f.scope()); !errors.Is(err, payment.ErrNoSubscription) {
+		t.Errorf("the plan of one that has ended: %v", err)
 	}
 }
 

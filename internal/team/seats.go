@@ -39,9 +39,24 @@ func (s *Service) AskSeatsTx(ctx context.Context, tx pgx.Tx, scope Scope, seats 
 	return record(ctx, tx, scope, "team.seats", scope.team, map[string]any{"seats": seats}, now)
 }
 
+// Taken is how many seats the members and pending invitations of the scope's
+// team take.
+func (s *Service) Taken(ctx context.Context, scope Scope, now time.Time) (int, error) {
+	var taken int
+	if err := s.Pool.QueryRow(ctx, sqlCountTaken, scope.team, now).Scan(&taken); err != nil {
+		return 0, fmt.Errorf("count what is taken in team %s: %w", scope.team, err)
+	}
+	return taken, nil
+}
+
 // EndingTx notes that a team's subscription is to end with its period.
 func (s *Service) EndingTx(ctx context.Context, tx pgx.Tx, scope Scope, now time.Time) error {
 	return record(ctx, tx, scope, "team.subscription_end", scope.team, nil, now)
+}
+
+// ResumedTx notes that a team's subscription is not to end after all.
+func (s *Service) ResumedTx(ctx context.Context, tx pgx.Tx, scope Scope, now time.Time) error {
+	return record(ctx, tx, scope, "team.subscription_resume", scope.team, nil, now)
 }
 
 const sqlSetPaidSeats = `

@@ -41,11 +41,20 @@ func (p *Processor) SetSeats(ctx context.Context, c payment.SeatChange) error {
 
 // EndSubscription lets a subscription end with the period that is paid for.
 func (p *Processor) EndSubscription(ctx context.Context, subscriptionID string) error {
+	return p.setEnding(ctx, subscriptionID, true)
+}
+
+// ResumeSubscription lets one that was to end with its period go on.
+func (p *Processor) ResumeSubscription(ctx context.Context, subscriptionID string) error {
+	return p.setEnding(ctx, subscriptionID, false)
+}
+
+func (p *Processor) setEnding(ctx context.Context, subscriptionID string, ending bool) error {
 	_, err := p.client.V1Subscriptions.Update(ctx, subscriptionID, &stripe.SubscriptionUpdateParams{
-		CancelAtPeriodEnd: stripe.Bool(true),
+		CancelAtPeriodEnd: stripe.Bool(ending),
 	})
 	if err != nil {
-		return fmt.Errorf("end subscription %s: %w", subscriptionID, err)
+		return fmt.Errorf("let subscription %s end with its period (%t): %w", subscriptionID, ending, err)
 	}
 	return nil
 }

@@ -207,6 +207,10 @@ func TestStripeTakesWhatWeAsk(t *testing.T) {
 			t.Error(err)
 		}
 		w.last(t, "POST /v1/subscriptions/sub_1").want(t, "", map[string]string{"cancel_at_period_end": "true"})
+		if err := w.ResumeSubscription(ctx, "sub_1"); err != nil {
+			t.Error(err)
+		}
+		w.last(t, "POST /v1/subscriptions/sub_1").want(t, "", map[string]string{"cancel_at_period_end": "false"})
 		if err := w.CancelSubscription(ctx, "sub_1"); err != nil {
 			t.Error(err)
 		}

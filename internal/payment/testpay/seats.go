@@ -7,13 +7,14 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stripe/stripe-go/v85"
 
+	"homeport.dev/homeport/internal/id"
 	"homeport.dev/homeport/internal/payment"
 	"homeport.dev/homeport/internal/pg"
 )
 
 const sqlSetQuantity = `update testpay_subscription set quantity = $2 where id = $1`
 
-const sqlEndSubscription = `update testpay_subscription set cancels_at_period_end = true where id = $1`
+const sqlSetEnding = `update testpay_subscription set cancels_at_period_end = $2 where id = $1`
 
 // SetSeats changes how many seats are billed from the next month on. A card
 // that is declined pays no more of them than there are. The fault is
@@ -40,15 +41,25 @@ func (p *Processor) SetSeats(ctx context.Context, c payment.SeatChange) error {
 // EndSubscription lets a subscription end with its month. The fault is
 // ErrNotFound.
 func (p *Processor) EndSubscription(ctx context.Context, subscriptionID string) error {
+	return p.setEnding(ctx, subscriptionID, true)
+}
+
+// ResumeSubscription lets one that was to end with its month go on. The fault is
+// ErrNotFound.
+func (p *Processor) ResumeSubscription(ctx context.Context, subscriptionID string) error {
+	return p.setEnding(ctx, subscriptionID, false)
+}
+
+func (p *Processor) setEnding(ctx context.Context, subscriptionID string, ending bool) error {
 	return pg.InTx(ctx, p.Pool, func(tx pgx.Tx) error {
 		sub, err := lockSubscription(ctx, tx, subscriptionID)
-		if err != nil || sub.Status == "canceled" || sub.CancelsAtPeriodEnd {
+		if err != nil || sub.Status == "canceled" || sub.CancelsAtPeriodEnd == ending {
 			return err
 		}
-		if _, err := tx.Exec(ctx, sqlEndSubscription, sub.ID); err != nil {
-			return fmt.Errorf("end test subscription %s: %w", sub.ID, err)
+		if _, err := tx.Exec(ctx, sqlSetEnding, sub.ID, ending); err != nil {
+			return fmt.Errorf("let test subscription %s end with its month (%t): %w", sub.ID, ending, err)
 		}
-		sub.CancelsAtPeriodEnd = true
-		return p.tell(ctx, tx, sub.SessionID, stripe.EventTypeCustomerSubscriptionUpdated, "ending", sub.stripe())
+		sub.CancelsAtPeriodEnd = ending
+		return p.tell(ctx, tx, sub.SessionID, stripe.EventTypeCustomerSubscriptionUpdated, "ending:"+id.New().String(), sub.stripe())
 	})
 }

@@ -1,6 +1,7 @@
 package testpay_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -89,6 +90,28 @@ func TestASubscriptionEndsWithItsMonth(t *testing.T) {
 	l.readSubscriptions()
 	l.wantSubscription("canceled", 2, end)
 	if n := len(l.events()["invoice.paid"]); n != 1 {
+		t.Errorf("%d months were billed", n)
+	}
+}
+
+func TestASubscriptionThatGoesOnIsBilledAgain(t *testing.T) {
+	t.Parallel()
+	l := newTill(t)
+	begin := l.clock.Now()
+	scope, payer := l.subscribe(testpay.Pay)
+	for _, change := range []func(context.Context, team.Scope) error{
+		l.pay.EndSubscription, l.pay.ResumeSubscription, l.pay.EndSubscription, l.pay.ResumeSubscription, l.pay.ResumeSubscription,
+	} {
+		if err := change(t.Context(), scope); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.moveTo(begin.AddDate(0, 1, 1))
+	l.renew()
+	l.deliver()
+	l.readSubscriptions()
+	l.wantPro(payer, 2)
+	if n := len(l.events()["invoice.paid"]); n != 2 {
 		t.Errorf("%d months were billed", n)
 	}
 }

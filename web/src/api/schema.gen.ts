@@ -274,7 +274,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** What the team pays each month, and whether it goes on */
+        get: operations["get-subscription"];
         put?: never;
         post?: never;
         /** Let the subscription end with the month that is paid for; an admin does it */
@@ -283,6 +284,23 @@ export interface paths {
         head?: never;
         /** Pay for more or fewer seats; an admin does it */
         patch: operations["change-subscription"];
+        trace?: never;
+    };
+    "/teams/{id}/subscription/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Let a subscription go on that was to end; an admin does it */
+        post: operations["resume-subscription"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/teams/checkout": {
@@ -511,7 +529,7 @@ export interface components {
             last_updated: string;
             /**
              * Format: double
-             * @description USD.
+             * @description USD; 0: none.
              */
             month_limit?: number;
             /**
@@ -519,6 +537,11 @@ export interface components {
              * @description USD of this UTC month, charges less refunds.
              */
             month_spent?: number;
+            /**
+             * Format: double
+             * @description USD: the most that month_limit can be; 0: none.
+             */
+            plan_limit?: number;
             /**
              * Format: double
              * @description USD.
@@ -880,6 +903,35 @@ export interface components {
              * @description USD, usage given back.
              */
             refunds: number;
+        };
+        Subscription: {
+            /** @description It ends then; else it is paid anew. */
+            ends: boolean;
+            /**
+             * Format: int64
+             * @description Seats that are paid for.
+             */
+            member_count: number;
+            /**
+             * Format: date-time
+             * @description The end of the month that is paid for; null until it is known.
+             */
+            period_end_at: string | null;
+            /**
+             * Format: double
+             * @description USD per seat and month.
+             */
+            seat_price: number;
+            /**
+             * Format: int64
+             * @description By members and pending invitations.
+             */
+            seats_taken: number;
+            /**
+             * @description past_due and unpaid: the payment provider could not collect it.
+             * @enum {string}
+             */
+            status: "trialing" | "active" | "past_due" | "unpaid";
         };
         Team: {
             /** Format: date-time */
@@ -1660,6 +1712,38 @@ export interface operations {
             };
         };
     };
+    "get-subscription": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Team id, a UUID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Subscription"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "end-subscription": {
         parameters: {
             query?: never;
@@ -1714,6 +1798,36 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Team"];
                 };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "resume-subscription": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Team id, a UUID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Error */
             default: {
