@@ -25,6 +25,8 @@ interface Options {
   /** Another beginning of the address than the configured one. */
   readonly base?: string
   readonly credentials?: RequestCredentials
+  /** The Idempotency-Key: what is sent again under it is done once. */
+  readonly key?: string
 }
 
 interface AnyInput {
@@ -43,7 +45,10 @@ export async function call<M extends Method, P extends Path<M> & string>(
   const base = options.base ?? (await loadConfig()).apiBase
   const response = await send(base + address(path, input), {
     method: method.toUpperCase(),
-    headers: input.body === undefined ? {} : { 'Content-Type': 'application/json' },
+    headers: {
+      ...(input.body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      ...(options.key === undefined ? {} : { 'Idempotency-Key': options.key }),
+    },
     ...(input.body === undefined ? {} : { body: JSON.stringify(input.body) }),
     ...(options.credentials ? { credentials: options.credentials } : {}),
   })

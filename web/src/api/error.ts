@@ -1,3 +1,4 @@
+import { copy } from '@/copy/en'
 import { asRecord } from '@/lib/storage'
 
 /** A refusal by the API (RFC 9457). Match it by status or code, never by its text. */
@@ -21,6 +22,13 @@ export class ApiError extends Error {
 /** The server's sentence for the user, or the fallback for everything that has none (a dead network, say). */
 export function detailOf(error: unknown, fallback: string): string {
   return (error instanceof ApiError ? error.detail : null) ?? fallback
+}
+
+/** What to say below an error's fixed text: the server's sentence, or that there was none; nothing without an error. */
+export function reasonOf(error: unknown): string | undefined {
+  if (!error) return undefined
+  if (error instanceof ApiError) return error.detail ?? undefined
+  return copy.app.unreachable
 }
 
 /** Whether trying the same read again may help: not for a refusal, once for everything else. */

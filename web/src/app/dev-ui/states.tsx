@@ -115,8 +115,13 @@ function Messages() {
         </Notice>
       </Specimen>
       <Specimen part="list-error">
-        <ListError text="Failed to fetch pods" busy={false} onRetry={() => undefined} />
-        <ListError text="Failed to fetch volumes" busy onRetry={() => undefined} />
+        <ListError text="Failed to fetch pods" detail={undefined} busy={false} onRetry={() => undefined} />
+        <ListError
+          text="Failed to fetch volumes"
+          detail="The server is busy. Try again in a minute."
+          busy
+          onRetry={() => undefined}
+        />
       </Specimen>
       <Specimen part="empty-state">
         <EmptyState

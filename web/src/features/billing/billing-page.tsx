@@ -1,5 +1,6 @@
 import { RefreshCw } from 'lucide-react'
 import { lazy, Suspense, useState } from 'react'
+import { reasonOf } from '@/api/error'
 import { copy } from '@/copy/en'
 import { usePods } from '@/features/pods/queries'
 import { useSession, useTeam } from '@/features/session/queries'
@@ -39,7 +40,12 @@ export function BillingPage() {
   }
   const historyError =
     signedIn && phaseOf(transactions) === 'failed' ? (
-      <ListError text={copy.wallet.transactionsFailed} busy={refreshing} onRetry={refresh} />
+      <ListError
+        text={copy.wallet.transactionsFailed}
+        detail={reasonOf(transactions.error)}
+        busy={refreshing}
+        onRetry={refresh}
+      />
     ) : null
   return (
     <Page
@@ -66,7 +72,12 @@ export function BillingPage() {
         </Notice>
       ) : null}
       {signedIn && phaseOf(balance) === 'failed' ? (
-        <ListError text={copy.wallet.balanceFailed} busy={refreshing} onRetry={refresh} />
+        <ListError
+          text={copy.wallet.balanceFailed}
+          detail={reasonOf(balance.error)}
+          busy={refreshing}
+          onRetry={refresh}
+        />
       ) : null}
       {transactions.data ? historyError : null}
       <div className="grid grid-cols-1 gap-4 lg:grid-cols-[5fr_7fr]">

@@ -1,15 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Transaction } from '@/api/types'
-import {
-  groupByVolume,
-  monthName,
-  newestCredit,
-  parseAmount,
-  phaseOf,
-  referenceText,
-  rowsOf,
-  tabOf,
-} from './model'
+import { groupByVolume, newestCredit, parseAmount, phaseOf, referenceText, rowsOf, tabOf } from './model'
 
 const row = (over: Partial<Transaction>): Transaction => ({
   id: '1',
@@ -88,8 +79,3 @@ test.each([
   [{ isPending: false, isError: true, isFetched: true }, 'failed'],
   [{ isPending: false, isError: false, isFetched: true }, 'loaded'],
 ] as const)('a query in state %j is %s', (query, phase) => expect(phaseOf(query)).toBe(phase))
-
-test('a month is named by its UTC days', () => {
-  expect(monthName('2027-03')).toBe('March 2027')
-  expect(monthName('2027-12')).toBe('December 2027')
-})

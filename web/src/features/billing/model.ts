@@ -78,13 +78,6 @@ export function phaseOf(query: {
   return query.isPending ? 'first' : 'loaded'
 }
 
-const monthNames = new Intl.DateTimeFormat(undefined, { month: 'long', year: 'numeric', timeZone: 'UTC' })
-
-/** A month as its statement is named, in the reader's language: '2027-03' → 'March 2027'. */
-export function monthName(month: string): string {
-  return monthNames.format(new Date(`${month}-01T00:00:00Z`))
-}
-
 /** Sums in millionths, where the API's amounts are whole numbers. */
 function sum(rows: readonly Transaction[]): number {
   return rows.reduce((total, row) => total + Math.round(row.amount * 1e6), 0) / 1e6

@@ -11,7 +11,7 @@ import { isCut } from './model'
 import { dayName, type SpendDay, scaleEnd, spendByDay, spendTotal } from './spend'
 import { SpendTable } from './spend-table'
 
-const texts = copy.billing.spend
+const texts = copy.spend
 const columnWidth = 100 / 30
 const barWidth = 2.4
 /** A day that cost anything is seen, however little it was. */

@@ -2,7 +2,7 @@ import { copy } from '@/copy/en'
 import { formatUsd } from '@/lib/money'
 import { dayName, type SpendDay, spendTotal } from './spend'
 
-const texts = copy.billing.spend
+const texts = copy.spend
 const cell = 'py-2.5 text-right font-medium'
 
 /** The days that cost something, newest first, and what they cost together. */

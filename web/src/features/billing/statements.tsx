@@ -1,17 +1,19 @@
 import { useQuery } from '@tanstack/react-query'
 import { FileText, Sheet } from 'lucide-react'
 import { useState } from 'react'
+import { reasonOf } from '@/api/error'
 import type { Statement } from '@/api/types'
 import { copy } from '@/copy/en'
 import { formatUsd } from '@/lib/money'
+import { monthName } from '@/lib/month'
 import { Badge } from '@/ui/badge'
 import { Button } from '@/ui/button'
 import { ListError } from '@/ui/list-error'
 import { Skeleton } from '@/ui/spinner'
-import { monthName, phaseOf } from './model'
-import { statementsQuery, useStatementFile } from './queries'
+import { phaseOf } from './model'
+import { statementsQuery, useStatementFile } from './statement-queries'
 
-const texts = copy.billing.statements
+const texts = copy.statements
 const shownAtFirst = 4
 
 /** A statement for each month of the wallet, to keep as a file. */
@@ -25,7 +27,12 @@ export default function Statements({ teamId }: { teamId: string }) {
       <p className="mt-1 mb-4 text-low text-meta">{texts.hint}</p>
       {phaseOf(list) === 'first' ? <Skeleton className="h-16 rounded-card" /> : null}
       {phaseOf(list) === 'failed' ? (
-        <ListError text={texts.failed} busy={list.isFetching} onRetry={() => void list.refetch()} />
+        <ListError
+          text={texts.failed}
+          detail={reasonOf(list.error)}
+          busy={list.isFetching}
+          onRetry={() => void list.refetch()}
+        />
       ) : null}
       {months.length > 0 ? (
         <ul className="card divide-y divide-line-1">

@@ -1,5 +1,6 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
+import { reasonOf } from '@/api/error'
 import { copy } from '@/copy/en'
 import { useKeys } from '@/features/keys/queries'
 import { orderFor } from '@/features/offers/queries'
@@ -36,6 +37,7 @@ export function CreatePage() {
       {resources.isError ? (
         <ListError
           text={copy.create.failed}
+          detail={reasonOf(resources.error)}
           busy={resources.isFetching}
           onRetry={() => void resources.refetch()}
         />

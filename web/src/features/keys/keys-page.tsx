@@ -1,5 +1,6 @@
 import { Plus, Trash2 } from 'lucide-react'
 import { useState } from 'react'
+import { reasonOf } from '@/api/error'
 import type { SSHKey } from '@/api/types'
 import { copy } from '@/copy/en'
 import { useCreateAccess, useDeleteAccess, useSession, useTeam } from '@/features/session/queries'
@@ -19,7 +20,7 @@ import { useDeleteKey, useKeys } from './queries'
 export function KeysPage() {
   const { team } = useTeam()
   const signedIn = useSession().status === 'in'
-  const { data, isPending, isFetching, isError, refetch } = useKeys()
+  const { data, isPending, isFetching, isError, error, refetch } = useKeys()
   const access = useCreateAccess(copy.keys.signInToCreate)
   const [open, setOpen] = useState(false)
   const rows = signedIn ? data : [exampleKey]
@@ -41,7 +42,12 @@ export function KeysPage() {
       }
     >
       {isError ? (
-        <ListError text={copy.keys.failed} busy={isFetching} onRetry={() => void refetch()} />
+        <ListError
+          text={copy.keys.failed}
+          detail={reasonOf(error)}
+          busy={isFetching}
+          onRetry={() => void refetch()}
+        />
       ) : null}
       {signedIn && isPending && !isError ? <Skeleton className="h-40 rounded-card" /> : null}
       {rows?.length === 0 ? <EmptyState title={copy.keys.empty} hint={copy.keys.emptyHint} /> : null}

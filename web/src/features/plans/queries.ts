@@ -1,6 +1,8 @@
 import { queryOptions, useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
 import { call } from '@/api/client'
 import { loadConfig } from '@/api/config'
+import { onceKeys } from '@/lib/once'
 
 /** What the operator configured; it does not change while the page is open. */
 export const configQuery = queryOptions({
@@ -11,9 +13,13 @@ export const configQuery = queryOptions({
 
 /** Starts the subscription of a new team and leaves for the payment page. */
 export function useTeamCheckout() {
+  const [keys] = useState(onceKeys)
   return useMutation({
     mutationFn: async (team: { name: string; description: string; member_count: number }) =>
-      call('post', '/teams/checkout', { body: team }, { credentials: 'include' }),
-    onSuccess: ({ checkout_url }) => location.assign(checkout_url),
+      call('post', '/teams/checkout', { body: team }, { credentials: 'include', key: keys.of(team) }),
+    onSuccess: ({ checkout_url }) => {
+      keys.forget()
+      location.assign(checkout_url)
+    },
   })
 }

@@ -1,5 +1,6 @@
 import { Plus } from 'lucide-react'
 import { useState } from 'react'
+import { reasonOf } from '@/api/error'
 import { copy } from '@/copy/en'
 import { useSession, useTeam } from '@/features/session/queries'
 import { Dot } from '@/ui/badge'
@@ -14,7 +15,7 @@ import { usePods } from './queries'
 
 /** The pods of the team on stage. */
 export function PodsPage() {
-  const { data, isPending, isFetching, isLoadingError, refetch } = usePods()
+  const { data, isPending, isFetching, isLoadingError, error, refetch } = usePods()
   const signedIn = useSession().status === 'in'
   const [retrying, setRetrying] = useState(false)
   const retry = () => {
@@ -39,7 +40,9 @@ export function PodsPage() {
       actions={createLink}
       refreshing={isFetching && !isPending}
     >
-      {isLoadingError ? <ListError text={copy.pods.failed} busy={retrying} onRetry={retry} /> : null}
+      {isLoadingError ? (
+        <ListError text={copy.pods.failed} detail={reasonOf(error)} busy={retrying} onRetry={retry} />
+      ) : null}
       {signedIn && isPending && !isLoadingError ? <Waiting /> : null}
       {!signedIn || data?.length === 0 ? (
         <EmptyState

@@ -1,3 +1,4 @@
+import { reasonOf } from '@/api/error'
 import { copy } from '@/copy/en'
 import { useSession, useTeam } from '@/features/session/queries'
 import { Badge } from '@/ui/badge'
@@ -16,7 +17,7 @@ import { useMembers } from './queries'
 export function TeamPage() {
   const session = useSession()
   const { team: chosen, status } = useTeam()
-  const { data: members, isPending, isFetching, isError, refetch } = useMembers()
+  const { data: members, isPending, isFetching, isError, error, refetch } = useMembers()
   const userId = session.status === 'in' ? session.userId : ''
   // The list of members is the fresher one: a role may have changed since the team was read.
   const own = members?.find((member) => member.user_id === userId)
@@ -49,7 +50,12 @@ export function TeamPage() {
         </section>
       ) : null}
       {isError ? (
-        <ListError text={copy.teams.failed} busy={isFetching} onRetry={() => void refetch()} />
+        <ListError
+          text={copy.teams.failed}
+          detail={reasonOf(error)}
+          busy={isFetching}
+          onRetry={() => void refetch()}
+        />
       ) : null}
       {isPending && !isError ? <Skeleton className="h-52 rounded-card" /> : null}
       {team && members ? <MemberList team={team} members={members} /> : null}

@@ -1,6 +1,7 @@
 import { useNavigate } from '@tanstack/react-router'
 import { Plus } from 'lucide-react'
 import { useState } from 'react'
+import { reasonOf } from '@/api/error'
 import { copy } from '@/copy/en'
 import { useCreateAccess, useSession, useTeam } from '@/features/session/queries'
 import { Button } from '@/ui/button'
@@ -21,7 +22,7 @@ export function StoragePage() {
   const navigate = useNavigate()
   const { team } = useTeam()
   const signedIn = useSession().status === 'in'
-  const { data, isPending, isFetching, isError, refetch } = useVolumes()
+  const { data, isPending, isFetching, isError, error, refetch } = useVolumes()
   const access = useCreateAccess(copy.storage.signInToCreate)
   const [open, setOpen] = useState(false)
   const create = async () => {
@@ -56,7 +57,12 @@ export function StoragePage() {
       }
     >
       {isError ? (
-        <ListError text={copy.storage.failed} busy={isFetching} onRetry={() => void refetch()} />
+        <ListError
+          text={copy.storage.failed}
+          detail={reasonOf(error)}
+          busy={isFetching}
+          onRetry={() => void refetch()}
+        />
       ) : null}
       {signedIn && isPending && !isError ? <Skeleton className="h-44 rounded-card" /> : null}
       {rows?.length === 0 ? <EmptyState title={copy.storage.empty} hint={copy.storage.emptyHint} /> : null}

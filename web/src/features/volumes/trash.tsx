@@ -1,5 +1,6 @@
 import { ChevronDown } from 'lucide-react'
 import { useId, useState } from 'react'
+import { reasonOf } from '@/api/error'
 import type { Volume } from '@/api/types'
 import { copy } from '@/copy/en'
 import { useDeleteAccess, useTeam } from '@/features/session/queries'
@@ -17,7 +18,7 @@ import { VolumeName } from './volume-columns'
 export function Trash() {
   const [open, setOpen] = useState(false)
   const id = useId()
-  const { data, isPending, isFetching, isError, refetch } = useTrash(open)
+  const { data, isPending, isFetching, isError, error, refetch } = useTrash(open)
   return (
     <section>
       <h2 className="text-control tracking-normal">
@@ -39,7 +40,12 @@ export function Trash() {
       {open ? (
         <div id={id} className="mt-2 grid grid-cols-1 gap-3">
           {isError ? (
-            <ListError text={copy.storage.failed} busy={isFetching} onRetry={() => void refetch()} />
+            <ListError
+              text={copy.storage.failed}
+              detail={reasonOf(error)}
+              busy={isFetching}
+              onRetry={() => void refetch()}
+            />
           ) : null}
           {isPending && !isError ? <Skeleton className="h-20 rounded-card" /> : null}
           {data?.length === 0 ? <p className="text-control text-low">{copy.storage.trashEmpty}</p> : null}

@@ -1,0 +1,25 @@
+import { queryOptions, useMutation } from '@tanstack/react-query'
+import { call, readFile } from '@/api/client'
+import { detailOf } from '@/api/error'
+import { copy } from '@/copy/en'
+import { downloadFile } from '@/lib/download'
+import { alertToast } from '@/ui/toast'
+
+/** The months of a team's wallet, newest first. */
+export const statementsQuery = (teamId: string) =>
+  queryOptions({
+    queryKey: ['statements', teamId],
+    queryFn: async () => call('get', '/wallet/statements', { query: { team_id: teamId } }),
+    staleTime: 5 * 60_000,
+  })
+
+/** Reads a month's statement and hands it to the reader. */
+export function useStatementFile(teamId: string) {
+  return useMutation({
+    mutationFn: async (file: string) => {
+      const made = await readFile('/wallet/statements/{file}', { path: { file }, query: { team_id: teamId } })
+      downloadFile(`homeport-statement-${file}`, made)
+    },
+    onError: (error) => alertToast(detailOf(error, copy.statements.downloadFailed)),
+  })
+}
