@@ -122,3 +122,27 @@ func TestLeavingWithoutALetter(t *testing.T) {
 		t.Errorf("letters to %q about a pod that ended", to)
 	}
 }
+
+// A letter that waited goes to nobody who is no admin of the team any more.
+func TestALetterThatWaitedGoesToAdminsAlone(t *testing.T) {
+	t.Parallel()
+	q := newQuay(t)
+	ctx := t.Context()
+	ada, bob, cid, dan := q.sailor("ada"), q.sailor("bob"), q.sailor("cid"), q.sailor("dan")
+	docks := q.crew(ada, bob, cid, dan)
+	for _, admin := range []team.Person{cid, dan} {
+		_, err := q.teams.SetRole(ctx, docks, admin.ID, team.Admin)
+		q.must(err)
+	}
+	q.pay(ada, docks.TeamID(), 50_000_000)
+	bobs := q.scope(bob, docks.TeamID(), team.Use)
+	_, err := q.pods.Create(ctx, bobs, q.want(bobs, drawKey(t)))
+	q.must(err)
+	q.must(q.teams.RemoveMember(ctx, docks, bob.ID))
+	_, err = q.teams.SetRole(ctx, docks, cid.ID, team.Viewer)
+	q.must(err)
+	q.must(q.teams.RemoveMember(ctx, docks, dan.ID))
+	if to := q.keyless(); len(to) != 1 || to[0] != ada.Email {
+		t.Errorf("letters to %q, want one to %q", to, ada.Email)
+	}
+}

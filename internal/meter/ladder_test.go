@@ -15,6 +15,7 @@ import (
 	"homeport.dev/homeport/internal/id"
 	"homeport.dev/homeport/internal/money"
 	"homeport.dev/homeport/internal/team"
+	"homeport.dev/homeport/internal/team/teamtest"
 	"homeport.dev/homeport/internal/volume"
 )
 
@@ -76,6 +77,25 @@ func TestAShortRunwayFromTheStartIsOneLetter(t *testing.T) {
 	}
 	if got := y.kinds(scope); got != "runway_1h" {
 		t.Errorf("told %q", got)
+	}
+}
+
+// A letter that waited, in a queue or for a mail server, goes to nobody who is
+// no admin of the team any more.
+func TestALetterThatWaitedGoesToAdminsAlone(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	scope, _ := y.run(money.Dollar/2, 1_000_000)
+	demoted := teamtest.Join(t, y.pool, scope.TeamID(), team.Admin)
+	left := teamtest.Join(t, y.pool, scope.TeamID(), team.Admin)
+	y.wait(time.Second)
+	teams := team.New(team.Deps{Pool: y.pool, Clock: y.clock.Clock, Jobs: y.jobs})
+	_, err := teams.SetRole(t.Context(), scope, demoted.UserID(), team.Viewer)
+	y.must(err)
+	y.must(teams.RemoveMember(t.Context(), scope, left.UserID()))
+	y.wantLetters("1 hour of balance left for Test team")
+	if to := y.post.letters[0].To; to != id.First(scope.UserID())+"@example.org" {
+		t.Errorf("the letter went to %s", to)
 	}
 }
 

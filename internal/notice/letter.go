@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,9 +25,9 @@ type LetterJob struct {
 // Kind names the job.
 func (LetterJob) Kind() string { return "notice.letter" }
 
-// SendLetter sends a LetterJob's letter, unless the team has ended. It may run
-// twice: the letter then has the same key. The fault mail.ErrUnavailable means
-// that it should run again.
+// SendLetter sends a LetterJob's letter, unless the team has ended, or the
+// person is no admin of it any more. It may run twice: the letter then has the
+// same key. The fault mail.ErrUnavailable means that it should run again.
 func (s *Service) SendLetter(ctx context.Context, j LetterJob) error {
 	var n Notice
 	var name, to string
@@ -35,6 +36,10 @@ func (s *Service) SendLetter(ctx context.Context, j LetterJob) error {
 			return err
 		}
 		if name, err = s.Teams.NameTx(ctx, tx, n.TeamID); err != nil {
+			return err
+		}
+		admins, err := s.Teams.AdminsTx(ctx, tx, n.TeamID)
+		if err != nil || !slices.Contains(admins, j.UserID) {
 			return err
 		}
 		to, err = s.Teams.EmailTx(ctx, tx, j.UserID)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,14 +82,19 @@ func (p keylessPod) String() string {
 	return fmt.Sprintf("%s: %dx %s at %s, %s", id.First(p.ID), p.GPUCount, strings.ReplaceAll(p.GPUType, "_", " "), p.Provider, p.Country)
 }
 
-// SendKeyless sends a KeylessJob's letter, unless all its pods have ended or
-// the team has. It may run twice: the letter then has the same key. The fault
-// mail.ErrUnavailable means that it should run again.
+// SendKeyless sends a KeylessJob's letter, unless all its pods have ended, the
+// team has, or the person is no admin of it any more. It may run twice: the
+// letter then has the same key. The fault mail.ErrUnavailable means that it
+// should run again.
 func (s *Service) SendKeyless(ctx context.Context, j KeylessJob) error {
 	var name, to, left string
 	var pods []keylessPod
 	err := pg.InTx(ctx, s.Pool, func(tx pgx.Tx) (err error) {
 		if name, err = s.Teams.NameTx(ctx, tx, j.TeamID); err != nil {
+			return err
+		}
+		admins, err := s.Teams.AdminsTx(ctx, tx, j.TeamID)
+		if err != nil || !slices.Contains(admins, j.AdminID) {
 			return err
 		}
 		if to, err = s.Teams.EmailTx(ctx, tx, j.AdminID); err != nil {
