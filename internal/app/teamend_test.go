@@ -187,7 +187,7 @@ func TestDeletingATeamEndsWhatItOwned(t *testing.T) {
 	}
 	refused(pod.ErrRunning, "Delete the 1 running pods first.")
 	q.must(q.pods.Delete(ctx, docks, made.ID))
-	hold := wallet.Hold{TeamID: docks.TeamID(), Kind: "dispute", ReferenceID: "dp_1"}
+	hold := wallet.Hold{TeamID: docks.TeamID(), ReferenceID: "dp_1"}
 	q.do(func(ctx context.Context, tx pgx.Tx) error { return q.wallet.HoldTx(ctx, tx, hold, q.clock.Now()) })
 	refused(wallet.ErrUnsettled, "Settle the balance first.")
 	q.do(func(ctx context.Context, tx pgx.Tx) error { return q.wallet.LiftTx(ctx, tx, hold) })

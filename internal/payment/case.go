@@ -191,7 +191,7 @@ func (s *Service) settleCase(ctx context.Context, tx pgx.Tx, row *caseRow, now t
 	if row.TeamID == nil {
 		return waiting, nil
 	}
-	hold := wallet.Hold{TeamID: *row.TeamID, Kind: "dispute", ReferenceID: row.ID}
+	hold := wallet.Hold{TeamID: *row.TeamID, ReferenceID: row.ID}
 	switch {
 	case row.Kind == Dispute && row.State == Taken:
 		return debited, s.Wallet.HoldTx(ctx, tx, hold, now)

@@ -62,7 +62,7 @@ func TestChecksComeInTheirOrder(t *testing.T) {
 	h.must(err) // from now on the volume is in use
 	stranger := h.team(team.Pro, 10*money.Dollar)
 	foreign := h.ask(stranger)
-	hold := wallet.Hold{TeamID: scope.TeamID(), Kind: "dispute", ReferenceID: "case"}
+	hold := wallet.Hold{TeamID: scope.TeamID(), ReferenceID: "case"}
 	h.tx(func(tx pgx.Tx) error { return h.wallet.HoldTx(t.Context(), tx, hold, h.clock.Now()) })
 	var membership uuid.UUID
 	h.must(h.pool.QueryRow(t.Context(), `delete from membership where user_id = $1 returning id`, scope.UserID()).Scan(&membership))

@@ -3,7 +3,6 @@ package wallet
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -45,11 +44,11 @@ func (s *Service) CloseTx(ctx context.Context, tx pgx.Tx, c Closing) error {
 	if err != nil {
 		return err
 	}
-	switch err := checkHolds(ctx, tx, c.TeamID); {
-	case errors.Is(err, ErrHeld):
-		return ErrUnsettled.Because(err)
-	case err != nil && !errors.Is(err, ErrSpendLimit):
+	switch held, err := isHeld(ctx, tx, c.TeamID); {
+	case err != nil:
 		return err
+	case held:
+		return ErrUnsettled.Because(ErrHeld)
 	}
 	now := c.At.UnixMicro()
 	if err := b.settle(now); err != nil {

@@ -94,21 +94,16 @@ func TestClosingIsRefused(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	home := h.scope()
-	owing, disputed, limited, metered := h.proScope(), h.proScope(), h.proScope(), h.proScope()
+	owing, disputed, metered := h.proScope(), h.proScope(), h.proScope()
 	h.pay(owing.TeamID(), "pi_1", money.Dollar, wallet.Stripe)
 	volume := h.start(owing.TeamID(), wallet.VolumeStorage, perHour)
 	h.clock.Advance(90 * time.Minute)
 	h.stop(volume, h.clock.Now())
 	h.pay(disputed.TeamID(), "pi_2", money.Dollar, wallet.Stripe)
-	h.pay(limited.TeamID(), "pi_3", money.Dollar, wallet.Stripe)
-	h.pay(metered.TeamID(), "pi_4", money.Dollar, wallet.Stripe)
+	h.pay(metered.TeamID(), "pi_3", money.Dollar, wallet.Stripe)
 	h.start(metered.TeamID(), wallet.VolumeStorage, 5)
-	for _, hold := range []wallet.Hold{
-		{TeamID: disputed.TeamID(), Kind: "dispute", ReferenceID: "dp_1"},
-		{TeamID: limited.TeamID(), Kind: "spend_limit", ReferenceID: "2027-03"},
-	} {
-		h.do(func(ctx context.Context, tx pgx.Tx) error { return h.w.HoldTx(ctx, tx, hold, h.clock.Now()) })
-	}
+	hold := wallet.Hold{TeamID: disputed.TeamID(), ReferenceID: "dp_1"}
+	h.do(func(ctx context.Context, tx pgx.Tx) error { return h.w.HoldTx(ctx, tx, hold, h.clock.Now()) })
 	for _, scope := range []team.Scope{owing, disputed} {
 		err := h.close(scope.TeamID(), home.TeamID(), nil)
 		if !errors.Is(err, wallet.ErrUnsettled) || err.Error() == "" {
@@ -121,8 +116,9 @@ func TestClosingIsRefused(t *testing.T) {
 	h.wantBalance(owing, -money.Dollar/2)
 	h.wantBalance(disputed, money.Dollar)
 	h.wantBalance(home, 0)
-	if err := h.close(limited.TeamID(), home.TeamID(), nil); err != nil {
-		t.Errorf("at its spend limit: %v", err)
+	h.do(func(ctx context.Context, tx pgx.Tx) error { return h.w.LiftTx(ctx, tx, hold) })
+	if err := h.close(disputed.TeamID(), home.TeamID(), nil); err != nil {
+		t.Errorf("after the dispute: %v", err)
 	}
 	h.wantBalance(home, money.Dollar)
 	h.verify()

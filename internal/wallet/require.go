@@ -21,8 +21,11 @@ func (s *Service) RequireTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, le
 	if err != nil {
 		return err
 	}
-	if err := checkHolds(ctx, tx, teamID); err != nil {
+	switch held, err := isHeld(ctx, tx, teamID); {
+	case err != nil:
 		return err
+	case held:
+		return ErrHeld
 	}
 	seen, err := b.at(now.UnixMicro())
 	if err != nil {
@@ -59,54 +62,39 @@ func (b *book) spentIn(now time.Time) money.USD {
 	return b.wallet.MonthSpent
 }
 
-// A Hold keeps a team from starting pods.
+// A Hold keeps a team from starting pods while a payment of it is disputed.
 type Hold struct {
 	TeamID      uuid.UUID
-	Kind        string // dispute, spend_limit or frozen
-	ReferenceID string // the dispute's id, the month, …
+	ReferenceID string // the dispute's id
 }
 
 const sqlInsertHold = `
-insert into wallet_hold (team_id, kind, reference_id, placed_at) values ($1, $2, $3, $4)
+insert into wallet_hold (team_id, kind, reference_id, placed_at) values ($1, 'dispute', $2, $3)
 on conflict (team_id, kind, reference_id) do nothing`
 
 // HoldTx places a hold. Placing it again does nothing.
 func (s *Service) HoldTx(ctx context.Context, tx pgx.Tx, h Hold, now time.Time) error {
-	if _, err := tx.Exec(ctx, sqlInsertHold, h.TeamID, h.Kind, h.ReferenceID, now); err != nil {
+	if _, err := tx.Exec(ctx, sqlInsertHold, h.TeamID, h.ReferenceID, now); err != nil {
 		return fmt.Errorf("hold team %s: %w", h.TeamID, err)
 	}
 	return nil
 }
 
-const sqlDeleteHold = `delete from wallet_hold where team_id = $1 and kind = $2 and reference_id = $3`
+const sqlDeleteHold = `delete from wallet_hold where team_id = $1 and kind = 'dispute' and reference_id = $2`
 
 // LiftTx ends a hold, if there is one.
 func (s *Service) LiftTx(ctx context.Context, tx pgx.Tx, h Hold) error {
-	if _, err := tx.Exec(ctx, sqlDeleteHold, h.TeamID, h.Kind, h.ReferenceID); err != nil {
+	if _, err := tx.Exec(ctx, sqlDeleteHold, h.TeamID, h.ReferenceID); err != nil {
 		return fmt.Errorf("lift a hold of team %s: %w", h.TeamID, err)
 	}
 	return nil
 }
 
-const sqlListHolds = `select distinct kind from wallet_hold where team_id = $1 order by kind`
+const sqlIsHeld = `select exists (select from wallet_hold where team_id = $1)`
 
-func checkHolds(ctx context.Context, q pg.Querier, teamID uuid.UUID) error {
-	rows, err := q.Query(ctx, sqlListHolds, teamID)
-	if err != nil {
-		return fmt.Errorf("list holds of team %s: %w", teamID, err)
+func isHeld(ctx context.Context, q pg.Querier, teamID uuid.UUID) (held bool, err error) {
+	if err := q.QueryRow(ctx, sqlIsHeld, teamID).Scan(&held); err != nil {
+		return false, fmt.Errorf("find holds of team %s: %w", teamID, err)
 	}
-	kinds, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return fmt.Errorf("list holds of team %s: %w", teamID, err)
-	}
-	if len(kinds) == 0 {
-		return nil
-	}
-	switch kinds[0] {
-	case "dispute":
-		return ErrHeld.With("A payment of this team is disputed: new pods have to wait until the dispute is settled.")
-	case "frozen":
-		return ErrHeld.With("The storage of this team is frozen: add credit to your wallet first.")
-	}
-	return ErrSpendLimit
+	return held, nil
 }

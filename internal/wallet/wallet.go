@@ -25,8 +25,8 @@ const (
 // ErrInsufficient refuses what needs more balance than the team has.
 var ErrInsufficient = fault.New(fault.PaymentRequired, "insufficient_funds", "Insufficient Funds: add credit to your wallet first.")
 
-// ErrHeld refuses new pods while a dispute is open, or storage is frozen.
-var ErrHeld = fault.New(fault.PaymentRequired, "wallet_held", "This team cannot start pods at the moment.")
+// ErrHeld refuses new pods while a dispute is open.
+var ErrHeld = fault.New(fault.PaymentRequired, "wallet_held", "A payment of this team is disputed: new pods have to wait until the dispute is settled.")
 
 // ErrSpendLimit refuses new pods once the month's spend limit is used up.
 var ErrSpendLimit = fault.New(fault.PaymentRequired, "spend_limit", "The monthly spend limit of this team is reached.")
