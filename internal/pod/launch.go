@@ -190,15 +190,7 @@ func (s *Service) otherPortTx(ctx context.Context, tx pgx.Tx, p *Pod) error {
 
 // refused reports whether the provider said clearly that no machine was made.
 func refused(err error) bool {
-	for _, clear := range []*fault.Error{
-		provider.ErrNoCapacity, provider.ErrPriceMoved, provider.ErrRefused, provider.ErrFunds,
-		provider.ErrRateLimited, provider.ErrUnsupported, provider.ErrPortTaken,
-	} {
-		if errors.Is(err, clear) {
-			return true
-		}
-	}
-	return false
+	return provider.NoMachine(err)
 }
 
 // adoptTx records that the provider has the machine. When the pod does not want

@@ -26,6 +26,8 @@ var (
 	ErrFunds = fault.New(fault.Unavailable, "upstream_funds", "This cloud is not available at the moment.")
 	// ErrRateLimited occurs on a 429; RetryAfter is set when the cloud said so.
 	ErrRateLimited = fault.New(fault.Unavailable, "upstream_rate_limited", "This cloud is busy. Please try again.")
+	// ErrUnreachable occurs when a launch never reached the cloud: no machine was made.
+	ErrUnreachable = fault.New(fault.Unavailable, "upstream_unreachable", "This cloud does not answer at the moment.")
 	// ErrPortTaken occurs when Launch.SSHPort is in use at the cloud: no machine
 	// was made, and another port may do. Its chain holds ErrRefused.
 	ErrPortTaken = fault.New(fault.Unavailable, "upstream_port_taken", "The port of this pod is taken.")
@@ -64,7 +66,8 @@ type Launch struct {
 	Offer     Offer
 	MaxPrice  money.Rate // refuse above this
 	Bootstrap Bootstrap
-	SSHPort   int // port to publish where the cloud lets us choose; 0 = the cloud chooses
+	SSHPort   int       // port to publish where the cloud lets us choose; 0 = the cloud chooses
+	KeepUntil time.Time // when a cloud that can shall end the machine by itself, until Keeper moves it; zero = never
 }
 
 // Bootstrap is what the machine's agent starts with.
@@ -93,6 +96,7 @@ type Machine struct {
 	State     State
 	Host      string // public host, "" while unknown
 	SSHPort   int    // published port, 0 while unknown
+	SSHUser   string // who the cloud's own image lets in; "" = root, or it does not say
 	Reason    string // for Failed and Gone, in the cloud's words
 	CreatedAt time.Time
 }
@@ -101,7 +105,8 @@ type Machine struct {
 type Capabilities struct {
 	ChoosesPort bool          // the cloud publishes its own SSH port, Launch.SSHPort is ignored
 	MaxName     int           // longest machine name
-	AutoDelete  bool          // the cloud can end a machine by itself at a deadline
+	AutoDelete  bool          // the cloud can end a machine by itself at a deadline: the adapter is a Keeper
+	Push        bool          // Launch brings no agent: the adapter is a Pusher
 	BootTimeout time.Duration // launch to agent's hello, at most
 	AppearsIn   time.Duration // how long after a lost answer a machine may still appear; 0 = the caller's default
 	Notice      string        // what users of its pods must know; shown at log-in
@@ -110,7 +115,7 @@ type Capabilities struct {
 // NoMachine says whether an error of Launch means that no machine was made and
 // none will appear.
 func NoMachine(err error) bool {
-	for _, sure := range []error{ErrNoCapacity, ErrPriceMoved, ErrRefused, ErrFunds, ErrRateLimited, ErrPortTaken, ErrUnsupported} {
+	for _, sure := range []error{ErrNoCapacity, ErrPriceMoved, ErrRefused, ErrFunds, ErrRateLimited, ErrUnreachable, ErrPortTaken, ErrUnsupported} {
 		if errors.Is(err, sure) {
 			return true
 		}
@@ -126,8 +131,8 @@ type Adapter interface {
 	// and is not believed at once.
 	Offers(ctx context.Context) ([]Offer, error)
 	// Launch asks for a machine. ErrNoCapacity, ErrPriceMoved, ErrRefused,
-	// ErrFunds, ErrRateLimited, ErrPortTaken and ErrUnsupported mean that none was made;
-	// after any other error one may exist or appear later, under Name.
+	// ErrFunds, ErrRateLimited, ErrUnreachable, ErrPortTaken and ErrUnsupported mean
+	// that none was made; after any other error one may exist or appear later, under Name.
 	Launch(ctx context.Context, l Launch) (Machine, error)
 	// Find lists the machines whose name begins with prefix, ended ones only if
 	// the cloud still lists them. An error says nothing about any machine.
@@ -136,6 +141,24 @@ type Adapter interface {
 	// nil means accepted, Find tells when it is gone. The fault ErrNotYet asks
 	// to try again.
 	Terminate(ctx context.Context, ref string) error
+}
+
+// A Keeper is an Adapter whose cloud ends a machine by itself at a deadline, so
+// that no bill runs on for ever when the control plane is lost. Capabilities
+// say AutoDelete. Its caller moves the deadline while the pod lives.
+type Keeper interface {
+	// Keep sets when the cloud ends the machine by itself. An error leaves the
+	// deadline where it was; it is asked again long before that.
+	Keep(ctx context.Context, ref string, until time.Time) error
+}
+
+// A Pusher is an Adapter of a cloud that takes no start-up script: the agent is
+// brought to the machine by SSH. Capabilities say Push.
+type Pusher interface {
+	// Push installs and starts the agent on a running machine, or returns an
+	// error when it is not there yet. Pushing again, with another token, is
+	// harmless: the last token counts.
+	Push(ctx context.Context, m Machine, b Bootstrap) error
 }
 
 // Alive reports whether a machine in this state is, or may become, usable.
