@@ -46,12 +46,17 @@ var may = map[string]string{
 	"payment/stripe":     "payment wallet fault money clock", // wallet: the contract names wallet.Source
 	"payment/testpay":    "base payment wallet",
 	"statement":          "base team wallet pod volume",
+	"provider/gpu":       "",
+	"provider/place":     "",
+	"provider/bootstrap": "provider fault",
+	"provider/cloudapi":  providerRow,
+	"provider/ratelimit": "base provider provider/cloudapi",
 	"provider/sandbox":   providerRow + " agentapi",
 	"provider/docker":    providerRow + " agentapi",
-	"provider/prime":     providerRow,
-	"provider/shadeform": providerRow, "provider/runpod": providerRow,
-	"provider/lambda": providerRow, "provider/vast": providerRow,
-	"provider/verda": providerRow, "provider/hyperstack": providerRow,
+	"provider/prime":     cloudRow,
+	"provider/shadeform": cloudRow, "provider/runpod": cloudRow,
+	"provider/lambda": cloudRow, "provider/vast": cloudRow,
+	"provider/verda": cloudRow, "provider/hyperstack": cloudRow,
 
 	// In the pod.
 	"agent":       "fault clock agentapi snapshot blob",
@@ -72,15 +77,17 @@ var may = map[string]string{
 	"web":                "",
 
 	// Only tests import these.
-	"pg/pgtest":             "pg",
-	"blob/blobtest":         "blob fault",
-	"provider/providertest": "provider fault money clock id",
-	"team/teamtest":         "base team",
-	"sim":                   everything,
+	"pg/pgtest":                       "pg",
+	"blob/blobtest":                   "blob fault",
+	"provider/providertest":           "provider fault money clock id",
+	"provider/providertest/cloudtest": "clock id",
+	"team/teamtest":                   "base team",
+	"sim":                             everything,
 }
 
 const (
 	providerRow = "provider fault money clock id"
+	cloudRow    = providerRow + " provider/cloudapi provider/gpu provider/place provider/bootstrap"
 	everything  = "everything"
 )
 
@@ -88,7 +95,7 @@ const (
 // it appears.
 var planned = []string{
 	"blob/s3", "provider/docker", "provider/hyperstack",
-	"provider/lambda", "provider/prime", "provider/runpod", "provider/shadeform",
+	"provider/lambda", "provider/prime", "provider/runpod",
 	"provider/vast", "provider/verda", "sim",
 }
 

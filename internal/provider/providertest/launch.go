@@ -8,7 +8,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"homeport.dev/homeport/internal/fault"
 	"homeport.dev/homeport/internal/provider"
 )
 
@@ -100,7 +102,7 @@ func launchLongName(t *testing.T, k kit) {
 
 // ambiguousLaunch: an error is not the end of the matter.
 func ambiguousLaunch(t *testing.T, k kit) {
-	for i, kind := range []string{"error_after", "late"} {
+	for i, kind := range []string{"error_after", "late", "malformed"} {
 		if !k.control.Inject(t, "launch", kind, 1) {
 			continue
 		}
@@ -118,11 +120,21 @@ func ambiguousLaunch(t *testing.T, k kit) {
 	}
 }
 
+// hungLaunch: a caller who is tired of waiting knows nothing.
 func hungLaunch(t *testing.T, k kit) {
-	k.inject(t, "launch", "hang_after")
+	for i, kind := range []string{"hang_after", "slow_body"} {
+		if k.control.Inject(t, "launch", kind, 1) {
+			hung(t, k, fmt.Sprintf("hp-test-%08d-1", i), kind)
+		}
+		k.control.Clear(t)
+	}
+}
+
+func hung(t *testing.T, k kit, name, kind string) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	l := k.request(t, "hp-test-00000001-1")
+	l := k.request(t, name)
 	failed := make(chan error, 1)
 	go func() { _, err := k.Launch(ctx, l); failed <- err }()
 	var m provider.Machine
@@ -132,14 +144,60 @@ func hungLaunch(t *testing.T, k kit) {
 	})
 	select {
 	case err := <-failed:
-		t.Errorf("the call did not hang: %v", err)
+		t.Errorf("%s: the call did not hang: %v", kind, err)
 	default:
 		cancel()
 		if err := <-failed; err == nil || provider.NoMachine(err) {
-			t.Errorf("a call that was given up: %v", err)
+			t.Errorf("%s: a call that was given up: %v", kind, err)
 		}
 	}
 	k.end(t, m.Ref)
+}
+
+func rateLimited(t *testing.T, k kit) {
+	for kind, said := range map[string]bool{"rate_limited": true, "rate_limited_unsaid": false} {
+		if !k.control.Inject(t, "launch", kind, 1) {
+			continue
+		}
+		_, err := k.Launch(t.Context(), k.request(t, "hp-test-00000001-1"))
+		if !errors.Is(err, provider.ErrRateLimited) || fault.Of(err).RetryAfter > 0 != said {
+			t.Errorf("%s: %v", kind, err)
+		}
+		k.holds(t, 0)
+		k.control.Clear(t)
+	}
+}
+
+// withoutAddress: whoever is told that a machine runs is told where, too.
+func withoutAddress(t *testing.T, k kit) {
+	k.inject(t, "launch", "no_address")
+	m := k.launch(t, "hp-test-00000001-1")
+	eventually(t, "the machine runs", func() bool {
+		found, there := k.find(t, m.Name)
+		if there && found.State == provider.Running && (found.Host == "" || found.SSHPort == 0) {
+			t.Fatalf("it runs nowhere: %+v", found)
+		}
+		return there && found.State == provider.Running
+	})
+	k.end(t, m.Ref)
+}
+
+func deadlineMoves(t *testing.T, k kit) {
+	keeper, ok := k.Adapter.(provider.Keeper)
+	if ok != k.Capabilities().AutoDelete {
+		t.Errorf("the capabilities say auto-delete: %t, and the adapter keeps machines: %t", k.Capabilities().AutoDelete, ok)
+	}
+	if !ok {
+		t.Skip("this cloud does not end machines by itself")
+	}
+	m := k.launch(t, "hp-test-00000001-1")
+	if err := keeper.Keep(t.Context(), m.Ref, time.Date(2100, 1, 2, 0, 0, 0, 0, time.UTC)); err != nil {
+		t.Errorf("keep: %v", err)
+	}
+	k.end(t, m.Ref)
+	if err := keeper.Keep(t.Context(), m.Ref, time.Date(2100, 1, 3, 0, 0, 0, 0, time.UTC)); err == nil {
+		t.Error("a machine that is gone is kept")
+	}
 }
 
 func errorBefore(t *testing.T, k kit) {
@@ -172,9 +230,12 @@ func failedEnds(t *testing.T, k kit) {
 
 func findFails(t *testing.T, k kit) {
 	m := k.launch(t, "hp-test-00000001-1")
-	if k.control.Inject(t, "find", "error", 1) {
+	for _, kind := range []string{"error", "malformed", "rate_limited"} {
+		if !k.control.Inject(t, "find", kind, 1) {
+			continue
+		}
 		if list, err := k.Find(t.Context(), m.Name); err == nil {
-			t.Errorf("find: %+v and no error", list)
+			t.Errorf("find, %s: %+v and no error", kind, list)
 		}
 	}
 	if _, there := k.find(t, m.Name); !there {
@@ -217,6 +278,13 @@ func terminateNothing(t *testing.T, k kit) {
 	}
 }
 
+// terminateGone: the cloud ended the machine and says that it knows none.
+func terminateGone(t *testing.T, k kit) {
+	k.inject(t, "terminate", "gone")
+	m := k.launch(t, "hp-test-00000001-1")
+	k.end(t, m.Ref)
+}
+
 func terminateRefused(t *testing.T, k kit) {
 	m := k.launch(t, "hp-test-00000001-1")
 	if k.control.Inject(t, "terminate", "refused_not_yet", 1) {
@@ -225,9 +293,12 @@ func terminateRefused(t *testing.T, k kit) {
 		}
 		k.holds(t, 1)
 	}
-	if k.control.Inject(t, "terminate", "error", 1) {
+	for _, kind := range []string{"error", "rate_limited"} {
+		if !k.control.Inject(t, "terminate", kind, 1) {
+			continue
+		}
 		if err := k.Terminate(t.Context(), m.Ref); err == nil {
-			t.Error("a failed call says it worked")
+			t.Errorf("%s: a failed call says it worked", kind)
 		}
 		k.holds(t, 1)
 	}

@@ -60,7 +60,7 @@ func offersAreConstant(t *testing.T, k kit) {
 }
 
 func offersFail(t *testing.T, k kit) {
-	for _, kind := range []string{"error", "malformed"} {
+	for _, kind := range []string{"error", "malformed", "rate_limited", "unauthorized"} {
 		if !k.control.Inject(t, "offers", kind, 1) {
 			continue
 		}

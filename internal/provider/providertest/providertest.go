@@ -40,6 +40,9 @@ func Run(t *testing.T, setup Setup) {
 		{"FindKeepsToItsPrefix", findKeepsToPrefix},
 		{"LaunchesRunSideBySide", launchesSideBySide},
 		{"RefusedLaunchMakesNothing", refusedLaunch},
+		{"RateLimitedLaunchSaysHowLong", rateLimited},
+		{"MachineWithoutAddressIsNotRunning", withoutAddress},
+		{"DeadlineOfAMachineMoves", deadlineMoves},
 		{"LaunchAboveTheMaximumMakesNothing", launchAboveMaximum},
 		{"LaunchOfAnUnknownOfferMakesNothing", launchUnknownOffer},
 		{"LaunchWithALongNameMakesNothing", launchLongName},
@@ -52,6 +55,7 @@ func Run(t *testing.T, setup Setup) {
 		{"FindMayShowTooLittleOnce", findShowsTooLittle},
 		{"TerminateMayBeRepeated", terminateTwice},
 		{"TerminateOfNothingIsNoError", terminateNothing},
+		{"TerminateOfWhatIsGoneIsNoError", terminateGone},
 		{"RefusedTerminateLeavesTheMachine", terminateRefused},
 		{"SlowTerminateEndsLater", terminateSlow},
 	}
@@ -94,7 +98,8 @@ func (k kit) request(t *testing.T, name string) provider.Launch {
 	o := k.offer(t)
 	return provider.Launch{
 		Name: name, Offer: o, MaxPrice: o.UpstreamPrice,
-		Bootstrap: provider.Bootstrap{Token: "token", Hostname: "abcd1234"},
+		Bootstrap: provider.Bootstrap{AgentURL: "https://homeport.example", Token: "token", Hostname: "abcd1234"},
+		KeepUntil: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC),
 	}
 }
 
@@ -141,6 +146,32 @@ func (k kit) holds(t *testing.T, n int) {
 	if list := k.control.Machines(t); len(list) != n {
 		t.Errorf("the cloud holds %v, want %d machines", list, n)
 	}
+}
+
+// Journey makes every call of the contract once or twice, and is for tests that
+// look at the calls themselves.
+func Journey(t *testing.T, a provider.Adapter) {
+	t.Helper()
+	k := kit{Adapter: a}
+	m := k.launch(t, "hp-test-00000001-1")
+	eventually(t, "the machine runs", func() bool {
+		found, there := k.find(t, m.Name)
+		return there && found.State == provider.Running
+	})
+	if keeper, ok := a.(provider.Keeper); ok {
+		if err := keeper.Keep(t.Context(), m.Ref, time.Date(2100, 1, 2, 0, 0, 0, 0, time.UTC)); err != nil {
+			t.Errorf("keep: %v", err)
+		}
+	}
+	for range 2 {
+		if err := a.Terminate(t.Context(), m.Ref); err != nil {
+			t.Errorf("terminate: %v", err)
+		}
+	}
+	eventually(t, "the machine is gone", func() bool {
+		_, there := k.find(t, m.Name)
+		return !there
+	})
 }
 
 // eventually waits until check holds, for a minute.

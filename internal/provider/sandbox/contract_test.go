@@ -22,6 +22,9 @@ type control struct {
 
 func (c control) Inject(t *testing.T, op, kind string, times int) bool {
 	t.Helper()
+	if !sandbox.Plays(sandbox.Op(op), kind) {
+		return false
+	}
 	err := c.s.SetScript(t.Context(), sandbox.Script{Provider: c.cloud, Faults: []sandbox.Fault{{Op: sandbox.Op(op), Kind: kind, Times: times, Seconds: seconds(kind)}}})
 	if err != nil {
 		t.Fatalf("inject %s of %s: %v", kind, op, err)

@@ -70,6 +70,9 @@ var kinds = map[Op][]string{
 	OpAgent:     {"drop", "machine_dies"},                               // drop: 503; machine_dies: with the call its machine ends
 }
 
+// Plays reports whether sandbox clouds can go wrong so.
+func Plays(op Op, kind string) bool { return slices.Contains(kinds[op], kind) }
+
 // wait is how long a fault's delay is.
 func (f Fault) wait(byDefault time.Duration) time.Duration {
 	if f.Seconds > 0 {
@@ -105,7 +108,7 @@ func (s *Sandbox) checkScript(sc Script) error {
 		return ErrScript.With("There is no sandbox cloud named %q.", sc.Provider)
 	}
 	for _, f := range sc.Faults {
-		if !slices.Contains(kinds[f.Op], f.Kind) {
+		if !Plays(f.Op, f.Kind) {
 			return ErrScript.With("A sandbox cloud has no fault %q of %q.", f.Kind, f.Op)
 		}
 		if f.Times < 0 || f.Seconds < 0 {
