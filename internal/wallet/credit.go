@@ -7,8 +7,27 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"homeport.dev/homeport/internal/clock"
 	"homeport.dev/homeport/internal/money"
 )
+
+// A wallet is at rest when it waits for nothing and nothing is owed or unpaid.
+// What book.receive then changes is the balance and what was told of it, and one
+// statement does that. It changes no row when the wallet is not at rest, which
+// is looked at under its lock, or when the key was posted before.
+const sqlPostAtRest = `
+with w as materialized (
+  select team_id, account_id from wallet
+  where team_id = @team and next_us is null and receivable_usd_micro = 0 and exhausted_us is null
+  for update
+), posted as (
+  insert into transfer (debit_account_id, credit_account_id, amount_usd_micro, code, key, team_id, reference_id, description, created_at)
+  select @debit, w.account_id, @amount, 'credit', @key, w.team_id, @reference, @description, @at from w
+  on conflict (key) do nothing
+  returning 1
+)
+update wallet set balance_usd_micro = balance_usd_micro + @amount, warned = 0, empty_us = null, version = version + 1
+where team_id = @team and exists (select from posted)`
 
 const sqlFindPosted = `
 select team_id, code, amount_usd_micro, coalesce(reference_id, '') as reference_id from transfer where key = $1`
@@ -28,19 +47,14 @@ func (s *Service) CreditTx(ctx context.Context, tx pgx.Tx, c Credit) (bool, erro
 	if !ok || c.Amount <= 0 || c.Key == "" {
 		return false, fmt.Errorf("credit team %s: source %q, amount %d and key %q must be set", c.TeamID, c.Source, c.Amount, c.Key)
 	}
+	if done, err := s.creditAtRest(ctx, tx, c, from); done || err != nil {
+		return done, err
+	}
 	b, err := s.lock(ctx, tx, c.TeamID)
 	if err != nil {
 		return false, err
 	}
-	now := max(c.At.UnixMicro(), b.wallet.SettledUS)
-	if err := b.roll(now); err != nil {
-		return false, err
-	}
-	err = b.receive(posting{
-		Debit: from, Credit: b.wallet.AccountID, Amount: c.Amount, Code: credit, Key: c.Key,
-		Reference: c.ReferenceID, Description: c.Description, AtUS: c.At.UnixMicro(),
-	}, now)
-	if err != nil {
+	if err := b.credit(c, from); err != nil {
 		return false, err
 	}
 	if b.plain() {
@@ -54,6 +68,35 @@ func (s *Service) CreditTx(ctx context.Context, tx pgx.Tx, c Credit) (bool, erro
 		return false, err
 	}
 	return true, s.save(ctx, tx, b)
+}
+
+// creditAtRest says false, and has written nothing, when the wallet is not at
+// rest or the credit was posted before.
+func (s *Service) creditAtRest(ctx context.Context, tx pgx.Tx, c Credit, from uuid.UUID) (bool, error) {
+	args := pgx.NamedArgs{
+		"team": c.TeamID, "debit": from, "amount": c.Amount, "key": c.Key, "reference": nil,
+		"description": c.Description, "at": clock.FromMicros(c.At.UnixMicro()),
+	}
+	if c.ReferenceID != "" {
+		args["reference"] = c.ReferenceID
+	}
+	tag, err := tx.Exec(ctx, sqlPostAtRest, args)
+	if err != nil {
+		return false, fmt.Errorf("credit team %s: %w", c.TeamID, err)
+	}
+	return tag.RowsAffected() == 1, nil
+}
+
+// credit books a credit, whatever the wallet's state.
+func (b *book) credit(c Credit, from uuid.UUID) error {
+	now := max(c.At.UnixMicro(), b.wallet.SettledUS)
+	if err := b.roll(now); err != nil {
+		return err
+	}
+	return b.receive(posting{
+		Debit: from, Credit: b.wallet.AccountID, Amount: c.Amount, Code: credit, Key: c.Key,
+		Reference: c.ReferenceID, Description: c.Description, AtUS: c.At.UnixMicro(),
+	}, now)
 }
 
 // posted says whether the credit was posted before. Under the wallet's lock.

@@ -65,7 +65,11 @@ func (m *machine) creditSome() {
 	}
 	p.keys = append(p.keys, c)
 	p.model.credit(int64(c.Amount))
+	want := m.byBook(c)
 	m.post(c, true)
+	if got := m.row(m.t.Context(), m.pool, c.TeamID); got != want {
+		m.rt.Errorf("the wallet is\n%s, by the book\n%s", got, want)
+	}
 }
 
 func (m *machine) creditAgain() {
@@ -136,6 +140,14 @@ func (m *machine) settleOne() {
 		now = now.Add(-time.Hour) // another node's clock: a no-op, or less
 	}
 	m.do(func(ctx context.Context, tx pgx.Tx) error { return m.w.SettleTx(ctx, tx, p.scope.TeamID(), now) })
+}
+
+func (m *machine) warnSome() {
+	p := m.pick()
+	m.do(func(ctx context.Context, tx pgx.Tx) error {
+		_, _, err := m.w.WarnTx(ctx, tx, p.scope.TeamID(), m.clock.Now())
+		return err
+	})
 }
 
 func (m *machine) exhaustAll() {
@@ -245,7 +257,7 @@ func TestLedgerKeepsToTheModel(t *testing.T) {
 		}
 		actions := []func(){
 			m.advance, m.advance, m.creditSome, m.creditAgain, m.startSome, m.startSome, m.rerateSome, m.stopSome,
-			m.settleOne, m.settle, m.exhaustAll,
+			m.settleOne, m.settle, m.warnSome, m.exhaustAll,
 		}
 		for range rapid.IntRange(1, 14).Draw(rt, "steps") {
 			rapid.SampledFrom(actions).Draw(rt, "action")()

@@ -95,9 +95,20 @@ func TestOneKeyPostsOnce(t *testing.T) {
 // A statement that waits for the wallet saw its segments before the wait.
 func TestACreditThatWaitedKnowsWhatBeganMeanwhile(t *testing.T) {
 	t.Parallel()
+	t.Run("at rest", func(t *testing.T) { creditThatWaited(t, 0, 2*time.Hour) })
+	t.Run("running", func(t *testing.T) { creditThatWaited(t, perHour, time.Hour) })
+}
+
+// creditThatWaited has storage run at a rate before the pod begins; the money
+// of both credits lasts as long as lasts.
+func creditThatWaited(t *testing.T, storage money.Rate, lasts time.Duration) {
+	t.Parallel()
 	h := newHouse(t)
 	teamID := h.wallet()
 	h.credit(teamID, money.Dollar)
+	if storage > 0 {
+		h.start(teamID, wallet.VolumeStorage, storage)
+	}
 	first, err := h.pool.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -121,8 +132,8 @@ func TestACreditThatWaitedKnowsWhatBeganMeanwhile(t *testing.T) {
 	wait.Wait()
 	began := h.clock.Now()
 	h.clock.Advance(3 * time.Hour)
-	if at, exhausted := h.exhaust(teamID); !exhausted || !at.Equal(began.Add(2*time.Hour)) {
-		t.Errorf("exhausted %v at %s, want 2 h after %s", exhausted, at, began)
+	if at, exhausted := h.exhaust(teamID); !exhausted || !at.Equal(began.Add(lasts)) {
+		t.Errorf("exhausted %v at %s, want %s after %s", exhausted, at, lasts, began)
 	}
 	h.verify()
 }
