@@ -78,6 +78,7 @@ func New(d Deps) (http.Handler, *huma.OpenAPI) {
 	s.registerKeys()
 	s.registerOffers()
 	s.registerWallet()
+	s.registerAutoTopUp()
 	s.registerStatements()
 	s.registerCheckout()
 	s.registerSubscription()
@@ -109,7 +110,7 @@ var others = []string{"CONNECT", "DELETE", "GET", "OPTIONS", "PATCH", "POST", "P
 func (s *server) refuseOthers(mux *http.ServeMux) {
 	for path, item := range s.api.OpenAPI().Paths {
 		var allow []string
-		for method, op := range map[string]*huma.Operation{"GET": item.Get, "POST": item.Post, "DELETE": item.Delete, "PATCH": item.Patch} {
+		for method, op := range map[string]*huma.Operation{"GET": item.Get, "POST": item.Post, "DELETE": item.Delete, "PATCH": item.Patch, "PUT": item.Put} {
 			if op != nil {
 				allow = append(allow, method)
 			}

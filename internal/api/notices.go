@@ -41,11 +41,16 @@ func (s *server) listNotices(ctx context.Context, p team.Person, in noticesIn) (
 
 func noticeOf(n notice.Notice) apitype.Notice {
 	f := n.Facts
-	return apitype.Notice{
+	out := apitype.Notice{
 		ID: n.ID.String(), TeamID: n.TeamID.String(), Kind: string(n.Kind), CreatedAt: n.PostedAt, EndsAt: f.EndsAt,
 		Balance: apitype.Decimal(f.Balance.Decimal()), SpendingPerHour: apitype.Decimal(f.Spending.Decimal()),
-		MonthSpent: apitype.Decimal(f.Spent.Decimal()), MonthLimit: apitype.Decimal(f.Limit.Decimal()), Volumes: f.Volumes,
+		MonthSpent: apitype.Decimal(f.Spent.Decimal()), MonthLimit: apitype.Decimal(f.Limit.Decimal()), Volumes: f.Volumes, Card: f.Card,
 	}
+	if f.Amount > 0 {
+		amount := apitype.Decimal(f.Amount.Decimal())
+		out.TopUpAmount = &amount
+	}
+	return out
 }
 
 func (s *server) dismissNotice(ctx context.Context, p team.Person, in OneIn) (*nothing, error) {

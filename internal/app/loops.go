@@ -119,6 +119,7 @@ func (a *App) always() []loop {
 		{"exhaustion", 500 * time.Millisecond, a.meter.FollowSweep},
 		{"settlement", time.Minute, a.meter.SettleSweep},
 		{"ledger check", time.Minute, func(ctx context.Context) error { return a.wallet.CheckNight(ctx, a.clock.Now()) }},
+		{"automatic top-ups", time.Second, a.payments.LookDue},
 		{"payments", time.Minute, a.payments.ReadOpen},
 		{"refunds and disputes", 6 * time.Hour, a.payments.ReadCases},
 		{"late money", 10 * time.Second, a.returnLateMoney},

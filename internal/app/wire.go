@@ -320,13 +320,17 @@ func (a *App) wireMoney(ctx context.Context) error {
 	a.payments = payment.New(payment.Deps{
 		Pool: a.pool, Clock: a.clock, Logger: a.logger, Wallet: a.wallet, Teams: a.teams, Jobs: a.queue,
 		Processor: processor, PublicURL: a.config.PublicURL,
+		OnAutoTopUp: func(ctx context.Context, tx pgx.Tx, n payment.News) error {
+			return a.notices.PostTx(ctx, tx, topUpNotice(n))
+		},
 	})
 	a.notices = notice.New(notice.Deps{
 		Pool: a.pool, Clock: a.clock, Logger: a.logger, Jobs: a.queue, Mail: a.sender, Teams: a.teams, Wallet: a.wallet,
-		PublicURL: a.config.PublicURL,
+		PublicURL: a.config.PublicURL, TopUpNews: a.payments.NewsKey,
 	})
 	a.meter = meter.New(meter.Deps{
 		Pool: a.pool, Clock: a.clock, Logger: a.logger, Wallet: a.wallet, Pods: a.pods, Volumes: a.volumes, Notices: a.notices,
+		OnLow: a.payments.DueTx,
 	})
 	a.statements = statement.New(statement.Deps{
 		Pool: a.pool, Clock: a.clock, Wallet: a.wallet, Pods: a.pods, Volumes: a.volumes, Teams: a.teams,
@@ -368,6 +372,8 @@ func (a *App) handleJobs() {
 	queue.Handle(a.queue, func(ctx context.Context, j notice.LetterJob) error { return a.notices.SendLetter(ctx, j) })
 	queue.Handle(a.queue, func(ctx context.Context, j pod.TerminateJob) error { return a.pods.Terminate(ctx, j.InstanceID) })
 	queue.Handle(a.queue, func(ctx context.Context, j payment.SubscriptionJob) error { return a.payments.ReadSubscription(ctx, j) })
+	queue.Handle(a.queue, func(ctx context.Context, j payment.ChargeJob) error { return a.payments.Charge(ctx, j) })
+	queue.Handle(a.queue, func(ctx context.Context, j payment.CardJob) error { return a.payments.FollowCard(ctx, j) })
 	queue.Handle(a.queue, func(ctx context.Context, j testpay.DeliverJob) error {
 		if a.testpay == nil { // its events are of a time before the key
 			return nil

@@ -42,7 +42,7 @@ var may = map[string]string{
 	"pod":                "base team wallet offer provider volume sshkey dns agentapi",
 	"notice":             "base team wallet",
 	"meter":              "base team wallet notice pod volume",
-	"payment":            "base team wallet",
+	"payment":            "base team wallet audit",           // who agreed to automatic payments is on record
 	"payment/stripe":     "payment wallet fault money clock", // wallet: the contract names wallet.Source
 	"payment/testpay":    "base payment wallet",
 	"statement":          "base team wallet pod volume",

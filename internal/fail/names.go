@@ -8,6 +8,10 @@ var Names = []string{
 	"payment.event.claimed",      // inside the transaction that credits
 	"payment.event.committed",    // credited, the processor was not answered yet
 	"testpay.paid.committed",     // the payer paid, the event is not delivered yet
+	"payment.auto.intent",        // an automatic top-up is due, nobody was asked for it yet
+	"payment.auto.asked",         // it is written down that the card is asked, nobody was yet
+	"testpay.charged.committed",  // the card paid, the caller does not know
+	"payment.auto.called",        // the card paid, nothing of it is recorded
 	"pod.create.committed",       // the pod is pending, its job not seen yet
 	"pod.launch.intent",          // the name is committed, the provider not called yet
 	"pod.launch.called",          // the machine may exist, nothing of it is recorded

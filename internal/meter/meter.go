@@ -46,6 +46,9 @@ type Deps struct {
 	// Volumes are what unpaid storage is about, Notices what tells of it.
 	Volumes *volume.Service
 	Notices *notice.Service
+	// OnLow follows a balance that fell below what its team watches, before the
+	// wallet is locked. nil: nobody does.
+	OnLow func(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, at time.Time) error
 }
 
 // A Service runs the sweeps over the teams' money. It is safe for concurrent

@@ -35,6 +35,19 @@ func (s *Service) warn(ctx context.Context, teamID uuid.UUID, at time.Time) erro
 	})
 }
 
+// low has what watches a team's balance know that it fell.
+func (s *Service) low(ctx context.Context, teamID uuid.UUID, at time.Time) error {
+	return pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
+		if s.OnLow != nil {
+			if err := s.OnLow(ctx, tx, teamID, at); err != nil {
+				return err
+			}
+		}
+		_, err := s.Wallet.LowTx(ctx, tx, teamID, at)
+		return err
+	})
+}
+
 // exhaust ends one team's pods if its money ran out: its pods are locked
 // before its wallet, which is then read again.
 func (s *Service) exhaust(ctx context.Context, teamID uuid.UUID, now time.Time) error {

@@ -68,6 +68,8 @@ func (s *Service) follow(ctx context.Context, teamID uuid.UUID, now time.Time) e
 			return err
 		}
 		switch due.What {
+		case wallet.LowDue:
+			err = s.low(ctx, teamID, due.At)
 		case wallet.WarnDue:
 			err = s.warn(ctx, teamID, due.At)
 		case wallet.ExhaustDue:

@@ -96,6 +96,31 @@ var letters = map[Kind]func(name string, f Facts) mail.Layout{
 		return plan("The Pro plan of "+cut(name)+" ends in 72 hours",
 			"The subscription of the team "+plain(name)+" is still not paid. Its Pro plan ends on "+at(f.EndsAt)+".", f)
 	},
+	TopUpDeclined: func(name string, f Facts) mail.Layout {
+		return topUp("An automatic top-up of "+cut(name)+" was declined",
+			f.Card+" was declined for the automatic top-up of "+usd(f.Amount)+" of the team "+plain(name)+". Nothing was charged.",
+			"It is tried again on "+at(f.EndsAt)+", if the balance is still low then. Until a payment arrives, pods are switched off when the balance reaches $0.00.")
+	},
+	TopUpOff: func(name string, f Facts) mail.Layout {
+		return topUp("Automatic top-up of "+cut(name)+" is off",
+			f.Card+" was declined for the automatic top-up of "+usd(f.Amount)+" of the team "+plain(name)+" three times. Nothing was charged, and it will not be tried again: automatic top-up is off.",
+			"Pods are switched off when the balance reaches $0.00. Add funds, or save another card and turn automatic top-up on again.")
+	},
+	TopUpAuthentication: func(name string, f Facts) mail.Layout {
+		return topUp("Automatic top-up of "+cut(name)+" needs you",
+			"The bank of "+card(f.Card)+" wants its owner to confirm the automatic top-up of "+usd(f.Amount)+" of the team "+plain(name)+". Nothing was charged, and automatic top-up is off.",
+			"Add funds yourself, which lets the bank ask you, and turn automatic top-up on again if you like. Pods are switched off when the balance reaches $0.00.")
+	},
+	TopUpCapped: func(name string, f Facts) mail.Layout {
+		return topUp("Automatic top-up of "+cut(name)+" reached its monthly cap",
+			"The balance of the team "+plain(name)+" is low, but another automatic top-up of "+usd(f.Amount)+" would exceed the cap of "+usd(f.Limit)+" for this month: "+usd(f.Spent)+" of it are used.",
+			"The next one is possible from "+at(f.EndsAt)+" on. Until then, add funds yourself or raise the cap. Pods are switched off when the balance reaches $0.00.")
+	},
+	TopUpCardRemoved: func(name string, f Facts) mail.Layout {
+		return topUp("Automatic top-up of "+cut(name)+" is off: the card is gone",
+			f.Card+" of the team "+plain(name)+" was removed at the payment provider, so automatic top-up is off.",
+			"Save a card again to turn it on. Pods are switched off when the balance reaches $0.00.")
+	},
 	Spend80: spendLetter("80"),
 	Spend95: spendLetter("95"),
 }
@@ -125,6 +150,19 @@ func spendLetter(percent string) func(name string, f Facts) mail.Layout {
 // funds is a letter that asks for a payment.
 func funds(title string, paragraphs ...string) mail.Layout {
 	return mail.Layout{Title: title, Paragraphs: paragraphs, Action: &mail.Action{Label: "Add funds"}}
+}
+
+// topUp is a letter about automatic top-ups.
+func topUp(title string, paragraphs ...string) mail.Layout {
+	return mail.Layout{Title: title, Paragraphs: paragraphs, Action: &mail.Action{Label: "Open billing"}}
+}
+
+// card is a card's name within a sentence.
+func card(label string) string {
+	if label == "The card" {
+		return "the card"
+	}
+	return label
 }
 
 // plan is a letter about a subscription that is not paid.

@@ -52,6 +52,12 @@ const (
 	SpendLimit    Kind = "spend_limit" // pods end within the hour
 	PlanUnpaid    Kind = "plan_unpaid" // a payment failed: 7 days with everything
 	PlanEnds      Kind = "plan_ends"   // 72 hours of them are left
+
+	TopUpDeclined       Kind = "topup_declined"       // an automatic one: it is tried again
+	TopUpOff            Kind = "topup_off"            // declined too often: they are off
+	TopUpAuthentication Kind = "topup_authentication" // the bank wants to see the card's owner: they are off
+	TopUpCapped         Kind = "topup_capped"         // the month's cap is reached
+	TopUpCardRemoved    Kind = "topup_card_removed"   // the card is gone: they are off
 )
 
 // Facts are the numbers of a notice; those that it does not need are zero.
@@ -61,8 +67,10 @@ type Facts struct {
 	Spent    money.USD  `json:"spent,omitempty"`
 	Limit    money.USD  `json:"limit,omitempty"`
 	Volumes  int        `json:"volumes,omitempty"`
-	Pods     bool       `json:"pods,omitempty"` // some of the spending is for pods
-	// When what the notice warns of happens.
+	Pods     bool       `json:"pods,omitempty"`   // some of the spending is for pods
+	Amount   money.USD  `json:"amount,omitempty"` // of one automatic top-up
+	Card     string     `json:"card,omitempty"`   // that pays them: "Visa ending in 4242"
+	// When what the notice warns of happens; of a top-up, when it is tried again.
 	EndsAt *time.Time `json:"ends_at,omitempty"`
 }
 
@@ -86,6 +94,9 @@ type Deps struct {
 	Teams     *team.Service
 	Wallet    *wallet.Service
 	PublicURL string // the origin that letters lead to
+	// TopUpNews names the notice about a team's automatic top-ups that is true
+	// now, by what follows "topup_" in its kind, a colon and its key; empty: none.
+	TopUpNews func(ctx context.Context, teamID uuid.UUID) (string, error)
 }
 
 // A Service posts and shows notices. It is safe for concurrent use, also by
@@ -148,8 +159,8 @@ where not exists (select from notice_dismissal d where d.notice_id = n.id and d.
 order by n.posted_at desc, n.id desc`
 
 // List returns what a person is to see of a team's notices at now, the newest
-// first: at most one of the balance, one of the month's limit and one of the
-// plan.
+// first: at most one of the balance, one of the month's limit, one of the plan
+// and one of automatic top-ups.
 func (s *Service) List(ctx context.Context, scope team.Scope, now time.Time) ([]Notice, error) {
 	standing, err := s.Wallet.Standing(ctx, scope.TeamID(), now)
 	if err != nil {
@@ -167,7 +178,25 @@ func (s *Service) List(ctx context.Context, scope team.Scope, now time.Time) ([]
 	if err != nil {
 		return nil, err
 	}
-	return append(current(all, standing), planNotice(all, until)...), nil
+	shown := append(current(all, standing), planNotice(all, until)...)
+	if s.TopUpNews == nil {
+		return shown, nil
+	}
+	news, err := s.TopUpNews(ctx, scope.TeamID())
+	if err != nil {
+		return nil, err
+	}
+	return append(shown, topUpNotice(all, news)...), nil
+}
+
+// topUpNotice picks the notice that is named.
+func topUpNotice(all []Notice, news string) []Notice {
+	for _, n := range all {
+		if news != "" && n.Key == "topup_"+news {
+			return []Notice{n}
+		}
+	}
+	return nil
 }
 
 // current picks what is still true, one of each family, from a list with the

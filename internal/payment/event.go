@@ -21,6 +21,9 @@ const tolerance = webhook.DefaultTolerance
 const (
 	OrderKey     = "topup_id"
 	TeamOrderKey = "team_checkout_id"
+	CardOrderKey = "card_setup_id"
+	AutoOrderKey = "auto_topup_id" // of a payment that nobody was asked for
+	TaxKey       = "tax_cents"     // of such a payment: what of it is tax
 )
 
 // Open verifies an event in Stripe's format and reads it: its signature under
@@ -92,6 +95,29 @@ func (event *Event) read(e stripe.Event) error {
 		}
 		c := DisputeOf(&dispute)
 		event.Case = &c
+	default:
+		return event.readCard(e)
+	}
+	return nil
+}
+
+// readCard does the same of events about saved cards.
+func (event *Event) readCard(e stripe.Event) error {
+	switch e.Type {
+	case stripe.EventTypePaymentIntentSucceeded, stripe.EventTypePaymentIntentPaymentFailed,
+		stripe.EventTypePaymentIntentCanceled:
+		var intent stripe.PaymentIntent
+		if err := json.Unmarshal(e.Data.Raw, &intent); err != nil {
+			return err
+		}
+		p := PaymentOf(&intent)
+		event.Payment = &p
+	case stripe.EventTypePaymentMethodDetached:
+		var card stripe.PaymentMethod
+		if err := json.Unmarshal(e.Data.Raw, &card); err != nil {
+			return err
+		}
+		event.DetachedCardID = card.ID
 	default: // nothing that we act on
 	}
 	return nil
@@ -111,6 +137,8 @@ func SessionOf(cs *stripe.CheckoutSession) Session {
 		key = OrderKey
 	case SubscriptionMode:
 		key = TeamOrderKey
+	case CardMode:
+		key = CardOrderKey
 	}
 	if cs.PaymentIntent != nil {
 		s.PaymentID = cs.PaymentIntent.ID

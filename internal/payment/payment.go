@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"homeport.dev/homeport/internal/clock"
@@ -85,6 +86,7 @@ type Mode string
 const (
 	TopUpMode        Mode = "payment"      // wallet credit, once
 	SubscriptionMode Mode = "subscription" // a team's plan, each month
+	CardMode         Mode = "setup"        // nothing: a card is saved
 )
 
 // A Session is a processor's checkout as it stands.
@@ -119,10 +121,13 @@ type Event struct {
 	ID   string
 	Kind string
 	// Session is the checkout it is about, SubscriptionID the subscription, Case
-	// the refund or the dispute. Without any it is nothing we act on.
+	// the refund or the dispute. Without any, and without those below, it is
+	// nothing we act on.
 	Session        *Session
 	SubscriptionID string
 	Case           *Case
+	Payment        *Payment // of a saved card
+	DetachedCardID string   // a card that the processor keeps no more
 }
 
 // A Processor collects money. It is implemented by payment/stripe and by
@@ -144,6 +149,20 @@ type Processor interface {
 	CreateSubscription(ctx context.Context, o TeamOrder) (Session, error)
 	// ReadSession asks how a checkout stands.
 	ReadSession(ctx context.Context, sessionID string) (Session, error)
+	// CreateCardSetup opens a checkout that saves a card for payments without its
+	// owner. The same order again gives the same one.
+	CreateCardSetup(ctx context.Context, o CardOrder) (Session, error)
+	// ReadCard asks how a checkout of a card stands, and which card it saved; the
+	// zero Card: none yet.
+	ReadCard(ctx context.Context, sessionID string) (Session, Card, error)
+	// DetachCard forgets a card; one that is gone stays so.
+	DetachCard(ctx context.Context, cardID string) error
+	// Charge has a saved card pay without its owner. The same order again gives
+	// the same payment. A card that is declined is a Payment, not an error; after
+	// an error nobody knows whether there is one.
+	Charge(ctx context.Context, c Charge) (Payment, error)
+	// FindPayment asks how the payment of a charge stands; false: there is none.
+	FindPayment(ctx context.Context, c Charge) (Payment, bool, error)
 	// ReadSubscription asks how a subscription stands.
 	ReadSubscription(ctx context.Context, subscriptionID string) (Subscription, error)
 	// SetSeats changes how many seats are billed: more at once, if that is paid,
@@ -172,6 +191,9 @@ type Deps struct {
 	Jobs      job.Queue     // reads subscriptions at once
 	Processor Processor     // nil: payments are not set up
 	PublicURL string        // the origin the payer returns to, without a slash
+	// OnAutoTopUp tells a team's admins what became of its automatic top-ups, in
+	// the transaction in which it happened. nil: nobody is told.
+	OnAutoTopUp func(ctx context.Context, tx pgx.Tx, n News) error
 }
 
 // A Service takes payments. It is safe for concurrent use, also by several

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stripe/stripe-go/v85"
@@ -46,11 +47,12 @@ type bank struct {
 
 	customers int // made so far
 	cases     []payment.Case
-	seen      func(payment.TeamOrder)
-	slow      func() // between a reading and its answer
-	down      bool
-	broke     bool // the card has no money
-	lost      bool // what is asked is done, but the answer does not arrive
+	purse
+	seen  func(payment.TeamOrder)
+	slow  func() // between a reading and its answer
+	down  bool
+	broke bool // the card has no money
+	lost  bool // what is asked is done, but the answer does not arrive
 }
 
 func (b *bank) Source() wallet.Source { return wallet.Stripe }
@@ -219,7 +221,8 @@ func newDesk(t *testing.T) *desk {
 	t.Helper()
 	d := &desk{
 		t: t, pool: pgtest.New(t), clock: clock.Fixed(noon),
-		bank: &bank{sessions: map[string]payment.Session{}, opened: map[string]string{}, subs: map[string]payment.Subscription{}},
+		bank: &bank{sessions: map[string]payment.Session{}, opened: map[string]string{}, subs: map[string]payment.Subscription{},
+			purse: purse{cards: map[string]payment.Card{}, detached: map[string]bool{}, paid: map[uuid.UUID]payment.Payment{}}},
 		jobs: &job.Recorder{},
 	}
 	logger := slog.New(slog.DiscardHandler)

@@ -22,6 +22,7 @@ const (
 	activated = "activated" // a team was made
 	repeated  = "repeated"  // the payment is posted, or the team made, already
 	closed    = "closed"
+	declined  = "declined" // a saved card was
 	debited   = "debited"  // a refund or a dispute took money
 	returned  = "returned" // what one took is back
 	waiting   = "waiting"  // its payment is not credited yet, or none of ours
@@ -82,6 +83,10 @@ func (s *Service) handle(ctx context.Context, tx pgx.Tx, e Event) (outcome strin
 		return s.note(ctx, tx, e.SubscriptionID)
 	case e.Case != nil:
 		return s.applyCase(ctx, tx, *e.Case)
+	case e.Payment != nil:
+		return s.applyPayment(ctx, tx, *e.Payment)
+	case e.DetachedCardID != "":
+		return s.forgotten(ctx, tx, e.DetachedCardID)
 	}
 	return ignored, nil
 }
@@ -95,7 +100,12 @@ func (s *Service) claim(ctx context.Context, tx pgx.Tx, e Event) (bool, error) {
 	}
 	if e.Session != nil && e.Session.OrderID != uuid.Nil {
 		order := map[Mode]string{TopUpMode: "topup", SubscriptionMode: "team"}
-		args[order[e.Session.Mode]] = e.Session.OrderID
+		if key := order[e.Session.Mode]; key != "" {
+			args[key] = e.Session.OrderID
+		}
+	}
+	if e.Payment != nil && e.Payment.OrderID != uuid.Nil {
+		args["topup"] = e.Payment.OrderID
 	}
 	tag, err := tx.Exec(ctx, sqlClaimEvent, args)
 	return tag.RowsAffected() == 1, err
@@ -112,7 +122,7 @@ func (s *Service) report(ctx context.Context, e Event, outcome string) {
 
 const sqlLockTopUp = `
 select id, team_id, amount_usd_micro, processor, status, coalesce(session_id, '') as session_id,
-  coalesce(payment_id, '') as payment_id, opened_at, reads
+  coalesce(payment_id, '') as payment_id, opened_at, reads, automatic, coalesce(card_id, '') as card_id, asked_at
 from topup where id = $1 for update`
 
 // A topUp is a row of table topup.
@@ -126,6 +136,9 @@ type topUp struct {
 	PaymentID string        `db:"payment_id"`
 	OpenedAt  time.Time     `db:"opened_at"`
 	Reads     int           `db:"reads"`
+	Automatic bool          `db:"automatic"`
+	CardID    string        `db:"card_id"`  // these two of an automatic one
+	AskedAt   *time.Time    `db:"asked_at"` // wall time
 }
 
 func lockTopUp(ctx context.Context, tx pgx.Tx, order uuid.UUID) (*topUp, error) {
@@ -144,7 +157,7 @@ func lockTopUp(ctx context.Context, tx pgx.Tx, order uuid.UUID) (*topUp, error) 
 }
 
 const sqlPayTopUp = `
-update topup set status = 'paid', payment_id = $2, session_id = $3, closed_at = $4, charged_usd_micro = $5, read_at = null
+update topup set status = 'paid', payment_id = $2, session_id = nullif($3, ''), closed_at = $4, charged_usd_micro = $5, read_at = null
 where id = $1`
 
 const sqlCloseTopUp = `
@@ -157,6 +170,8 @@ func (s *Service) apply(ctx context.Context, tx pgx.Tx, session Session) (outcom
 		return ignored, nil
 	case session.Mode == SubscriptionMode:
 		return s.applyTeam(ctx, tx, session)
+	case session.Mode == CardMode:
+		return s.noteSetup(ctx, tx, session)
 	}
 	return s.applyTopUp(ctx, tx, session)
 }
@@ -183,7 +198,7 @@ func (s *Service) applyTopUp(ctx context.Context, tx pgx.Tx, session Session) (o
 
 // fits says whether a session is the one of this order, over its amount.
 func (t *topUp) fits(session Session, source wallet.Source) bool {
-	return t.Processor == source &&
+	return t.Processor == source && !t.Automatic &&
 		(t.SessionID == "" || t.SessionID == session.ID) &&
 		session.Amount == t.Amount && session.Currency == "usd" &&
 		(!session.Paid || session.PaymentID != "") &&
@@ -205,7 +220,7 @@ func (s *Service) pay(ctx context.Context, tx pgx.Tx, t *topUp, session Session)
 	}
 	posted, err := s.Wallet.CreditTx(ctx, tx, wallet.Credit{
 		TeamID: t.TeamID, Amount: t.Amount, Source: t.Processor, ReferenceID: session.PaymentID,
-		Key: "stripe:pi:" + session.PaymentID, Description: describe(t.Processor), At: now,
+		Key: "stripe:pi:" + session.PaymentID, Description: t.describe(), At: now,
 	})
 	if err != nil {
 		return "", err
@@ -216,10 +231,16 @@ func (s *Service) pay(ctx context.Context, tx pgx.Tx, t *topUp, session Session)
 	return credited, s.settleWaiting(ctx, tx, session.PaymentID, now)
 }
 
-// describe is what the history says of a credit.
-func describe(source wallet.Source) string {
-	if source == wallet.Test {
-		return "Credit added by test payment (no real money)"
+// describe is what the history says of its credit.
+func (t *topUp) describe() string {
+	text := "Credit added by card"
+	switch {
+	case t.Automatic && t.Processor == wallet.Test:
+		text = "Credit added by automatic test payment (no real money)"
+	case t.Automatic:
+		text = "Credit added by automatic top-up"
+	case t.Processor == wallet.Test:
+		text = "Credit added by test payment (no real money)"
 	}
-	return "Credit added by card"
+	return text
 }

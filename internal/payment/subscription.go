@@ -138,9 +138,13 @@ update subscription set end_wanted = true, asked = asked + 1, read_at = $2, read
 where team_id = $1 and status not in ('canceled', 'incomplete_expired')
 returning id`
 
-// EndTeamTx has the subscription of a team cancelled that is being deleted. The
+// EndTeamTx has the subscription of a team cancelled that is being deleted, and
+// its card forgotten. The
 // processor is called after the transaction, until it has done so.
 func (s *Service) EndTeamTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID) error {
+	if _, err := s.removeCards(ctx, tx, teamID); err != nil {
+		return err
+	}
 	rows, err := tx.Query(ctx, sqlEndSubscriptions, teamID, s.Clock.Wall())
 	if err != nil {
 		return fmt.Errorf("end the subscription of team %s: %w", teamID, err)

@@ -21,7 +21,10 @@ const (
 // pauseAfter is the pause to the next read of what was read a number of times.
 func pauseAfter(reads int) time.Duration { return min(readLimit, firstRead<<min(reads, 10)) }
 
-const sqlListToRead = `select id from topup where read_at <= $1 and processor = $3 order by read_at, id limit $2`
+const sqlListToRead = `select id from topup where read_at <= $1 and processor = $3 and not automatic order by read_at, id limit $2`
+
+const sqlListAutomaticToRead = `
+select id from topup where read_at <= $1 and processor = $3 and automatic order by read_at, id limit $2`
 
 // ReadOpen reads the checkouts that have been open for a while, and the
 // subscriptions that are due, from the processor, and does what their events
@@ -35,6 +38,11 @@ func (s *Service) ReadOpen(ctx context.Context) error {
 		s.roll(ctx),
 		readDue(ctx, s, sqlListToRead, s.readOne),
 		readDue(ctx, s, sqlListTeamOrdersToRead, s.readTeamOrder),
+		readDue(ctx, s, sqlListSetupsToRead, s.readSetup),
+		readDue(ctx, s, sqlListCardsToDetach, s.detach),
+		readDue(ctx, s, sqlListAutomaticToRead, func(ctx context.Context, order uuid.UUID) error {
+			return s.Charge(ctx, ChargeJob{OrderID: order})
+		}),
 		readDue(ctx, s, sqlListSubscriptionsToRead, func(ctx context.Context, subscriptionID string) error {
 			return s.ReadSubscription(ctx, SubscriptionJob{ID: subscriptionID})
 		}),

@@ -41,6 +41,9 @@ type walletRow struct {
 	SpendMonthUS int64      `db:"spend_month_us"`
 	SpendStage   int16      `db:"spend_stage"`
 	LimitUS      *int64     `db:"limit_us"`
+	LowBelow     *money.USD `db:"low_usd_micro"`
+	LowUS        *int64     `db:"low_us"`
+	LowTold      bool       `db:"low_told"`
 }
 
 // A segmentRow is a row of table segment.
@@ -220,6 +223,7 @@ func (b *book) refresh(now int64) {
 		w.SpendUS = &at
 	}
 	b.foresee(now)
+	b.foreseeLow(now)
 }
 
 // receive books money that came in, at now: the receivable first.

@@ -120,18 +120,24 @@ func (b *book) trim() {
 // exhausts is the first microsecond, not before now, at which what accrued
 // reaches what there is; nil when that is not within this era. The open
 // segments burn.
-func (b *book) exhausts(now int64) *int64 {
-	have := b.shown()
-	if b.accrued(now) >= have {
+func (b *book) exhausts(now int64) *int64 { return b.costsBy(now, b.shown()) }
+
+// costsBy is the first microsecond, not before now, at which what accrued
+// reaches an amount; nil when that is not within this era.
+func (b *book) costsBy(now int64, amount money.USD) *int64 {
+	if b.accrued(now) >= amount {
 		return &now
 	}
-	low, high := now, b.latest(now, have-b.accrued(now))
+	if b.wallet.Burn == 0 {
+		return nil
+	}
+	low, high := now, b.latest(now, amount-b.accrued(now))
 	if high > farthest {
 		return nil
 	}
 	for low+1 < high { // low is too early, high is enough
 		mid := low + (high-low)/2
-		if b.accrued(mid) >= have {
+		if b.accrued(mid) >= amount {
 			high = mid
 			continue
 		}

@@ -20,13 +20,15 @@ with w as materialized (
   select team_id, account_id, receivable_account_id, balance_usd_micro, receivable_usd_micro,
     settled_us, due_us, burn_usd_micro_per_hour, pod_burn_usd_micro_per_hour,
     exhausts_us, exhausted_us, switch_off_us, month_us, month_spent_usd_micro, month_limit_usd_micro, version,
-    warned, warn_us, empty_us, arrears_us, arrears_step, arrears_end_us, spend_us, spend_month_us, spend_stage, limit_us
+    warned, warn_us, empty_us, arrears_us, arrears_step, arrears_end_us, spend_us, spend_month_us, spend_stage, limit_us,
+    low_usd_micro, low_us, low_told
   from wallet where team_id = $1 for update
 )
 select w.team_id, w.account_id, w.receivable_account_id, w.balance_usd_micro, w.receivable_usd_micro,
   w.settled_us, w.due_us, w.burn_usd_micro_per_hour, w.pod_burn_usd_micro_per_hour,
   w.exhausts_us, w.exhausted_us, w.switch_off_us, w.month_us, w.month_spent_usd_micro, w.month_limit_usd_micro,
   w.warned, w.warn_us, w.empty_us, w.arrears_us, w.arrears_step, w.arrears_end_us, w.spend_us, w.spend_month_us, w.spend_stage, w.limit_us,
+  w.low_usd_micro, w.low_us, w.low_told,
   w.version, (select version from wallet where team_id = $1) as read_version,
   s.id as segment_id, s.resource_id, s.kind, s.rate_usd_micro_per_hour, s.started_us, s.stopped_us, s.description
 from w left join segment s on s.team_id = w.team_id and coalesce(s.stopped_us, 9223372036854775807) > w.settled_us
@@ -87,6 +89,7 @@ select w.team_id, w.account_id, w.receivable_account_id, w.balance_usd_micro, w.
   w.settled_us, w.due_us, w.burn_usd_micro_per_hour, w.pod_burn_usd_micro_per_hour,
   w.exhausts_us, w.exhausted_us, w.switch_off_us, w.month_us, w.month_spent_usd_micro, w.month_limit_usd_micro,
   w.warned, w.warn_us, w.empty_us, w.arrears_us, w.arrears_step, w.arrears_end_us, w.spend_us, w.spend_month_us, w.spend_stage, w.limit_us,
+  w.low_usd_micro, w.low_us, w.low_told,
   s.id as segment_id, s.resource_id, s.kind, s.rate_usd_micro_per_hour, s.started_us, s.stopped_us
 from wallet w
 left join segment s on s.team_id = w.team_id and coalesce(s.stopped_us, 9223372036854775807) > w.settled_us
@@ -154,7 +157,8 @@ update wallet set balance_usd_micro = @balance, receivable_usd_micro = @receivab
   exhausted_us = @exhausted, switch_off_us = @switch_off, month_us = @month, month_spent_usd_micro = @spent,
   warned = @warned, warn_us = @warn, empty_us = @empty, arrears_us = @arrears, arrears_step = @step,
   arrears_end_us = @arrears_end,
-  spend_us = @spend_look, spend_month_us = @spend_month, spend_stage = @stage, limit_us = @limit, next_us = @next,
+  spend_us = @spend_look, spend_month_us = @spend_month, spend_stage = @stage, limit_us = @limit,
+  low_usd_micro = @low_below, low_us = @low, low_told = @low_told, next_us = @next,
   version = version + 1
 where team_id = @team and exists (select from posted)`
 
@@ -164,7 +168,8 @@ update wallet set balance_usd_micro = @balance, receivable_usd_micro = @receivab
   exhausted_us = @exhausted, switch_off_us = @switch_off, month_us = @month, month_spent_usd_micro = @spent,
   warned = @warned, warn_us = @warn, empty_us = @empty, arrears_us = @arrears, arrears_step = @step,
   arrears_end_us = @arrears_end,
-  spend_us = @spend_look, spend_month_us = @spend_month, spend_stage = @stage, limit_us = @limit, next_us = @next,
+  spend_us = @spend_look, spend_month_us = @spend_month, spend_stage = @stage, limit_us = @limit,
+  low_usd_micro = @low_below, low_us = @low, low_told = @low_told, next_us = @next,
   version = version + 1
 where team_id = @team`
 
@@ -207,6 +212,7 @@ func (w *walletRow) args() pgx.NamedArgs {
 		"switch_off": w.SwitchOffUS, "month": w.MonthUS, "spent": w.MonthSpent,
 		"warned": w.Warned, "warn": w.WarnUS, "empty": w.EmptyUS, "arrears": w.ArrearsUS, "step": w.ArrearsStep, "arrears_end": w.ArrearsEndUS,
 		"spend_look": w.SpendUS, "spend_month": w.SpendMonthUS, "stage": w.SpendStage, "limit": w.LimitUS, "next": next,
+		"low_below": w.LowBelow, "low": w.LowUS, "low_told": w.LowTold,
 	}
 }
 

@@ -17,6 +17,7 @@ const (
 	ExhaustDue = "exhaust" // its pods are to be ended: ExhaustTx
 	SpendDue   = "spend"   // its month's spend is to be looked at: SpendTx
 	ArrearsDue = "arrears" // a step of unpaid storage: ArrearsTx
+	LowDue     = "low"     // the balance fell below what is watched: LowTx
 )
 
 // A Due is what a wallet waits for next.
@@ -63,6 +64,7 @@ func (w *walletRow) next() (what string, at *int64) {
 			what, at = kind, us
 		}
 	}
+	earlier(LowDue, w.LowUS)
 	earlier(WarnDue, w.WarnUS)
 	if w.SwitchOffUS != nil {
 		earlier(ExhaustDue, w.SwitchOffUS)

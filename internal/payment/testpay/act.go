@@ -45,9 +45,6 @@ values (@id, @session, @kind, @subject, @payload, @wall, @due, @copies)`
 // whatever is posted again changes nothing. The faults are ErrNotFound,
 // ErrExpired and ErrOutcome.
 func (p *Processor) Act(ctx context.Context, sessionID string, outcome Outcome) (string, error) {
-	if outcome != Pay && outcome != Decline && outcome != Cancel && outcome != PayOnce {
-		return "", ErrOutcome
-	}
 	next, paid := "", false
 	err := pg.InTx(ctx, p.Pool, func(tx pgx.Tx) error {
 		s, err := lock(ctx, tx, sessionID)
@@ -55,7 +52,7 @@ func (p *Processor) Act(ctx context.Context, sessionID string, outcome Outcome) 
 			return err
 		}
 		switch {
-		case outcome == PayOnce && s.Mode != payment.SubscriptionMode:
+		case !s.offers(outcome):
 			return ErrOutcome
 		case s.Status == "complete":
 			next = s.SuccessURL
@@ -82,6 +79,19 @@ func (p *Processor) Act(ctx context.Context, sessionID string, outcome Outcome) 
 	return next, nil
 }
 
+// offers says whether a payer may choose an outcome.
+func (s *Session) offers(outcome Outcome) bool {
+	switch outcome {
+	case Pay, Decline, Cancel:
+		return true
+	case PayOnce:
+		return s.Mode == payment.SubscriptionMode
+	case SaveDeclined, SaveAsks:
+		return s.Mode == payment.CardMode
+	}
+	return false
+}
+
 func lock(ctx context.Context, tx pgx.Tx, sessionID string) (*Session, error) {
 	rows, err := tx.Query(ctx, sqlLockSession, sessionID)
 	if err != nil {
@@ -106,6 +116,9 @@ func (p *Processor) pay(ctx context.Context, tx pgx.Tx, s *Session, outcome Outc
 			card = declinedCard
 		}
 		return p.subscribe(ctx, tx, s, card)
+	}
+	if s.Mode == payment.CardMode {
+		return p.save(ctx, tx, s, outcome)
 	}
 	if _, err := tx.Exec(ctx, sqlCompleteSession, s.ID); err != nil {
 		return fmt.Errorf("pay test checkout %s: %w", s.ID, err)

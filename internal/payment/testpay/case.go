@@ -26,7 +26,7 @@ var (
 	ErrCase = fault.New(fault.Conflict, "test_case", "This cannot happen to the payment any more.")
 )
 
-// A Case is a refund (re_test_…) or a dispute (dp_test_…) of a payment.
+// A Case is a refund (re_…) or a dispute (dp_…) of a payment.
 type Case struct {
 	ID        string    `db:"id"`
 	SessionID string    `db:"session_id"`
@@ -39,21 +39,21 @@ type Case struct {
 // MarshalJSON writes the case as it would be sent in an event.
 func (c Case) MarshalJSON() ([]byte, error) { return json.Marshal(c.stripe()) }
 
-const sqlLockPayment = sessionColumns + ` where payment_id = $1 and status = 'complete' and mode = 'payment' for update`
+const sqlLockPayment = sessionColumns + ` where payment_id = $1 and status = 'complete' and mode in ('payment', 'charge') for update`
 
 const sqlInsertCase = `
 insert into testpay_case (id, session_id, amount_usd_micro, status, created_at) values ($1, $2, $3, $4, $5)`
 
 const sqlSumCases = `
-select coalesce(sum(amount_usd_micro) filter (where id like 're_test_%' and status <> 'failed'), 0)::bigint as refunded,
-  count(*) filter (where id like 'dp_test_%') as disputes
+select coalesce(sum(amount_usd_micro) filter (where id like 're\_%' and status <> 'failed'), 0)::bigint as refunded,
+  count(*) filter (where id like 'dp\_%') as disputes
 from testpay_case where session_id = $1`
 
 // Refund sends a top-up back to the card: an amount of it, as the client wrote
 // it, or all that is left. The faults are ErrNoPayment, payment.ErrAmount and
 // ErrCase.
 func (p *Processor) Refund(ctx context.Context, paymentID, amount string) (Case, error) {
-	c := Case{ID: "re_test_" + draw(), Status: "succeeded"}
+	c := Case{ID: "re_" + draw(), Status: "succeeded"}
 	err := p.begin(ctx, paymentID, &c, func(s *Session, refunded money.USD, _ int) (err error) {
 		c.Amount = s.Amount - refunded
 		if amount != "" {
@@ -72,7 +72,7 @@ func (p *Processor) Refund(ctx context.Context, paymentID, amount string) (Case,
 // Dispute has the card's owner dispute a top-up, once. The faults are
 // ErrNoPayment and ErrCase.
 func (p *Processor) Dispute(ctx context.Context, paymentID string) (Case, error) {
-	c := Case{ID: "dp_test_" + draw(), Status: "needs_response"}
+	c := Case{ID: "dp_" + draw(), Status: "needs_response"}
 	err := p.begin(ctx, paymentID, &c, func(s *Session, _ money.USD, disputes int) error {
 		c.Amount = s.Amount
 		if disputes > 0 {
@@ -163,7 +163,7 @@ func (p *Processor) Settle(ctx context.Context, caseID, status string) (Case, er
 	return c, err
 }
 
-func (c *Case) isDispute() bool { return strings.HasPrefix(c.ID, "dp_test_") }
+func (c *Case) isDispute() bool { return strings.HasPrefix(c.ID, "dp_") }
 
 func (p *Processor) tellCase(ctx context.Context, tx pgx.Tx, c *Case, kinds ...stripe.EventType) error {
 	for _, kind := range kinds {
@@ -192,7 +192,7 @@ type caseObject struct {
 // stripe is the case as Stripe would write it.
 func (c *Case) stripe() caseObject {
 	o := caseObject{
-		ID: c.ID, Object: "refund", Amount: cents(c.Amount), Charge: "ch_test_" + strings.TrimPrefix(c.PaymentID, "pi_test_"),
+		ID: c.ID, Object: "refund", Amount: cents(c.Amount), Charge: "ch_" + strings.TrimPrefix(c.PaymentID, "pi_"),
 		Created: c.CreatedAt.Unix(), Currency: "usd", Metadata: map[string]string{}, PaymentIntent: c.PaymentID,
 		Reason: "requested_by_customer", Status: c.Status,
 	}

@@ -94,7 +94,7 @@ type Payment struct {
 
 const sqlListPayments = `
 select payment_id, id, team_id::text as team_id, amount_usd_micro / 10000 as cents, created_at from testpay_session
-where status = 'complete' and mode = 'payment' order by created_at desc, id limit 200`
+where status = 'complete' and mode in ('payment', 'charge') order by created_at desc, id limit 200`
 
 const sqlListCases = `
 select c.id, c.session_id, s.payment_id, c.amount_usd_micro, c.status, c.created_at

@@ -54,9 +54,12 @@ func (s *Session) stripe(expired bool) checkoutObject {
 	switch {
 	case s.Status == "complete":
 		o.PaymentStatus, o.Status = "paid", "complete"
-		if s.Mode == payment.SubscriptionMode { // the payment is its first invoice's
+		switch s.Mode {
+		case payment.SubscriptionMode: // the payment is its first invoice's
 			o.Customer, o.Invoice, o.Subscription = &s.CustomerID, &s.InvoiceID, &s.SubscriptionID
-		} else {
+		case payment.CardMode:
+			o.PaymentStatus = "no_payment_required"
+		default:
 			o.PaymentIntent = &s.PaymentID
 		}
 	case expired:
@@ -68,8 +71,11 @@ func (s *Session) stripe(expired bool) checkoutObject {
 // metadata is what the order asked to be told again.
 func (s *Session) metadata() map[string]string {
 	key := payment.OrderKey
-	if s.Mode == payment.SubscriptionMode {
+	switch s.Mode {
+	case payment.SubscriptionMode:
 		key = payment.TeamOrderKey
+	case payment.CardMode:
+		key = payment.CardOrderKey
 	}
 	return map[string]string{key: s.OrderID.String(), "team_id": s.TeamID.String()}
 }

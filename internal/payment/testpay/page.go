@@ -34,13 +34,13 @@ type pageData struct {
 	ID, Title, For, Amount, Per, Parts string
 	State, SuccessURL, CancelURL       string
 	Back                               string // what the way back leads to
-	Declined                           bool
+	Declined, Saves                    bool   // Saves: a card, and nothing is paid
 	Style                              template.CSS
 }
 
 // Page writes a checkout's page: dark, without script, with a form that posts
-// outcome=pay, decline or cancel, and for a subscription also pay_once, to the
-// same address. declined says that the
+// outcome=pay, decline or cancel, for a subscription also pay_once, and for a
+// card also save_declined and save_asks, to the same address. declined says that the
 // payer comes back from a declined card.
 func (p *Processor) Page(w http.ResponseWriter, s *Session, declined bool) error {
 	data := pageData{
@@ -58,6 +58,10 @@ func (p *Processor) Page(w http.ResponseWriter, s *Session, declined bool) error
 		}
 		data.Title, data.For, data.Per, data.Back = "Homeport Pro", s.TeamName, "per month", "Back to Homeport"
 		data.Parts = fmt.Sprintf("%s at %s, billed monthly on the same date.", seats, dollars(s.Amount/money.USD(s.Quantity)))
+	}
+	if s.Mode == payment.CardMode {
+		data.Title, data.Amount, data.Saves = "Save a card", "", true
+		data.Parts = "For automatic top-ups of the wallet. Nothing is charged now."
 	}
 	data.Declined = declined && data.State == "open"
 	var page bytes.Buffer

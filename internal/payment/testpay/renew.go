@@ -101,7 +101,7 @@ func (p *Processor) renewMonth(ctx context.Context, tx pgx.Tx, sub *subscription
 	sub.Period++
 	sub.PeriodStartAt, sub.PeriodEndAt = monthsAfter(sub.AnchorAt, sub.Period), monthsAfter(sub.AnchorAt, sub.Period+1)
 	next := &invoice{
-		ID: "in_test_" + draw(), PaymentID: "pi_test_" + draw(), Status: "paid", CreatedAt: sub.PeriodStartAt, Reason: "subscription_cycle",
+		ID: "in_test_" + draw(), PaymentID: "pi_" + draw(), Status: "paid", CreatedAt: sub.PeriodStartAt, Reason: "subscription_cycle",
 	}
 	sub.LatestInvoiceID, sub.Status = next.ID, "active"
 	told := stripe.EventTypeInvoicePaid

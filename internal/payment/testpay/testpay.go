@@ -19,6 +19,7 @@ import (
 	"homeport.dev/homeport/internal/job"
 	"homeport.dev/homeport/internal/money"
 	"homeport.dev/homeport/internal/payment"
+	"homeport.dev/homeport/internal/pg"
 	"homeport.dev/homeport/internal/seal"
 	"homeport.dev/homeport/internal/wallet"
 )
@@ -29,8 +30,8 @@ var ErrNotFound = fault.New(fault.NotFound, "checkout_not_found", "There is no s
 // ErrExpired occurs when a checkout that expired is acted on.
 var ErrExpired = fault.New(fault.Conflict, "checkout_expired", "This checkout has expired.")
 
-// ErrOutcome occurs for an outcome that is not pay, decline or cancel.
-var ErrOutcome = fault.New(fault.Invalid, "outcome_invalid", "The outcome must be pay, decline or cancel.")
+// ErrOutcome occurs for an outcome that the checkout does not offer.
+var ErrOutcome = fault.New(fault.Invalid, "outcome_invalid", "The outcome must be one that this checkout offers.")
 
 // lifetime is how long a checkout can be paid, as with Stripe.
 const lifetime = 24 * time.Hour
@@ -105,7 +106,8 @@ on conflict (order_id) do nothing`
 const sessionColumns = `
 select id, order_id, team_id, payment_id, amount_usd_micro, status, success_url, cancel_url, created_at, expires_at,
   mode, team_name, email, quantity, coalesce(customer_id, '') as customer_id,
-  coalesce(subscription_id, '') as subscription_id, coalesce(invoice_id, '') as invoice_id
+  coalesce(subscription_id, '') as subscription_id, coalesce(invoice_id, '') as invoice_id,
+  coalesce(card_id, '') as card_id, coalesce(failure, '') as failure
 from testpay_session`
 
 const sqlFindOrder = sessionColumns + ` where order_id = $1`
@@ -119,9 +121,9 @@ type Session struct {
 	ID         string       `db:"id"` // cs_test_…
 	OrderID    uuid.UUID    `db:"order_id"`
 	TeamID     uuid.UUID    `db:"team_id"`
-	PaymentID  string       `db:"payment_id"` // pi_test_…
+	PaymentID  string       `db:"payment_id"` // pi_…
 	Amount     money.USD    `db:"amount_usd_micro"`
-	Status     string       `db:"status"` // open or complete
+	Status     string       `db:"status"` // open or complete; of a charge complete or failed
 	SuccessURL string       `db:"success_url"`
 	CancelURL  string       `db:"cancel_url"`
 	CreatedAt  time.Time    `db:"created_at"` // wall time, like ExpiresAt; of a subscription business time
@@ -135,6 +137,10 @@ type Session struct {
 	CustomerID     string `db:"customer_id"`
 	SubscriptionID string `db:"subscription_id"` // these three once it is paid
 	InvoiceID      string `db:"invoice_id"`
+
+	// Of a charge.
+	CardID  string `db:"card_id"`
+	Failure string `db:"failure"` // Stripe's word; empty: it is paid
 }
 
 // expired says whether an open session can no longer be paid.
@@ -182,7 +188,7 @@ func (p *Processor) CreateSubscription(ctx context.Context, o payment.TeamOrder)
 func (p *Processor) create(ctx context.Context, s *Session) (payment.Session, error) {
 	at := p.reading(s.Mode)
 	_, err := p.Pool.Exec(ctx, sqlInsertSession, pgx.NamedArgs{
-		"id": "cs_test_" + draw(), "order": s.OrderID, "team": s.TeamID, "payment": "pi_test_" + draw(), "amount": s.Amount,
+		"id": "cs_test_" + draw(), "order": s.OrderID, "team": s.TeamID, "payment": "pi_" + draw(), "amount": s.Amount,
 		"success": s.SuccessURL, "cancel": s.CancelURL, "at": at, "expires": at.Add(lifetime),
 		"mode": s.Mode, "name": s.TeamName, "email": s.Email, "quantity": s.Quantity,
 	})
@@ -213,7 +219,11 @@ func (p *Processor) session(s *Session) payment.Session {
 }
 
 func (p *Processor) find(ctx context.Context, sql string, key any) (*Session, error) {
-	rows, err := p.Pool.Query(ctx, sql, key)
+	return findIn(ctx, p.Pool, sql, key)
+}
+
+func findIn(ctx context.Context, q pg.Querier, sql string, key any) (*Session, error) {
+	rows, err := q.Query(ctx, sql, key)
 	if err != nil {
 		return nil, fmt.Errorf("find test checkout %v: %w", key, err)
 	}
@@ -227,5 +237,6 @@ func (p *Processor) find(ctx context.Context, sql string, key any) (*Session, er
 	return &s, nil
 }
 
-// draw returns random text for an id.
+// draw returns random text for an id. The page shows eight characters of what it
+// makes: ids of payments and cases have no more before it than Stripe's.
 func draw() string { return hex.EncodeToString(id.Bytes(16)) }

@@ -406,6 +406,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/wallet/auto-topup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the team agreed to have topped up without being asked; an admin sees it */
+        get: operations["get-auto-topup"];
+        /** Agree on automatic top-ups, or turn them off; an admin does it */
+        put: operations["set-auto-topup"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/wallet/balance": {
         parameters: {
             query?: never;
@@ -418,6 +436,25 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/card": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The team's saved card; an admin sees it */
+        get: operations["get-card"];
+        put?: never;
+        /** Start a checkout that saves a card for automatic top-ups and charges nothing; an admin does it. It replaces the card before, and returns to /billing?team_id=…&card=saved or cancel */
+        post: operations["save-card"];
+        /** Forget the saved card, which turns automatic top-ups off; an admin does it */
+        delete: operations["remove-card"];
         options?: never;
         head?: never;
         patch?: never;
@@ -512,6 +549,51 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        AutoTopUp: {
+            /**
+             * Format: double
+             * @description USD of one top-up.
+             */
+            amount: number;
+            /** @description The card that pays; absent: none is saved. */
+            card?: components["schemas"]["Card"];
+            enabled: boolean;
+            /**
+             * Format: double
+             * @description USD, the least that amount may be.
+             */
+            min_amount: number;
+            /**
+             * Format: double
+             * @description USD of this UTC month that were paid automatically, or still may be.
+             */
+            month_charged: number;
+            /**
+             * Format: double
+             * @description USD in a UTC month.
+             */
+            monthly_cap: number;
+            /**
+             * Format: date-time
+             * @description When the balance is looked at next, where that is known.
+             */
+            next_try_at: string | null;
+            /**
+             * @description Why it is off although nobody turned it off; null otherwise.
+             * @enum {string|null}
+             */
+            off_reason: "declined" | "authentication_required" | "card_removed" | null;
+            /**
+             * @description on waits for the balance to fall below the threshold; charging: a payment is under way; retrying: the card was declined and is tried again at next_try_at; capped: the month's cap is reached until next_try_at; held: a payment of the team is disputed.
+             * @enum {string}
+             */
+            state: "off" | "on" | "charging" | "retrying" | "capped" | "held";
+            /**
+             * Format: double
+             * @description USD. A balance below it is topped up.
+             */
+            threshold: number;
+        };
         Balance: {
             /**
              * Format: double
@@ -547,6 +629,17 @@ export interface components {
              * @description USD.
              */
             spending_per_hour: number;
+        };
+        Card: {
+            /** @description visa, mastercard, amex, … */
+            brand: string;
+            /** Format: int64 */
+            exp_month: number;
+            /** Format: int64 */
+            exp_year: number;
+            last4: string;
+            /** Format: date-time */
+            saved_at: string;
         };
         ChangeMember: {
             /** @enum {string} */
@@ -659,25 +752,27 @@ export interface components {
              * @description USD, at created_at.
              */
             balance: number;
+            /** @description The card that pays automatic top-ups: Visa ending in 4242. */
+            card?: string;
             /** Format: date-time */
             created_at: string;
             /**
              * Format: date-time
-             * @description When what it warns of happens.
+             * @description When what it warns of happens; of an automatic top-up, when it is tried again.
              */
             ends_at: string | null;
             /** @description Notice id, a UUID. */
             id: string;
             /** @enum {string} */
-            kind: "runway_24h" | "runway_1h" | "runway_15m" | "balance_empty" | "storage_frozen" | "storage_soon" | "storage_last" | "storage_trashed" | "spend_80" | "spend_95" | "spend_limit" | "plan_unpaid" | "plan_ends";
+            kind: "runway_24h" | "runway_1h" | "runway_15m" | "balance_empty" | "storage_frozen" | "storage_soon" | "storage_last" | "storage_trashed" | "spend_80" | "spend_95" | "spend_limit" | "plan_unpaid" | "plan_ends" | "topup_declined" | "topup_off" | "topup_authentication" | "topup_capped" | "topup_card_removed";
             /**
              * Format: double
-             * @description USD.
+             * @description USD; of topup_capped, its cap.
              */
             month_limit: number;
             /**
              * Format: double
-             * @description USD, at created_at.
+             * @description USD, at created_at; of topup_capped, what was topped up.
              */
             month_spent: number;
             /**
@@ -686,6 +781,11 @@ export interface components {
              */
             spending_per_hour: number;
             team_id: string;
+            /**
+             * Format: double
+             * @description USD of one automatic top-up.
+             */
+            topup_amount?: number;
             /**
              * Format: int64
              * @description How many volumes hold data.
@@ -829,6 +929,25 @@ export interface components {
              * @description Null while it runs.
              */
             to: string | null;
+        };
+        SetAutoTopUp: {
+            /**
+             * Format: double
+             * @description USD, min_amount to 10000, at most 2 decimals.
+             */
+            amount: number;
+            /** @description Turning it on needs a saved card. */
+            enabled: boolean;
+            /**
+             * Format: double
+             * @description USD, amount to 100000, at most 2 decimals.
+             */
+            monthly_cap: number;
+            /**
+             * Format: double
+             * @description USD, 1 to 10000, at most 2 decimals.
+             */
+            threshold: number;
         };
         SetInterest: {
             interested: boolean;
@@ -2078,6 +2197,74 @@ export interface operations {
             };
         };
     };
+    "get-auto-topup": {
+        parameters: {
+            query: {
+                /** @description Team id, a UUID. */
+                team_id: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AutoTopUp"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "set-auto-topup": {
+        parameters: {
+            query: {
+                /** @description Team id, a UUID. */
+                team_id: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetAutoTopUp"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AutoTopUp"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "get-balance": {
         parameters: {
             query: {
@@ -2099,6 +2286,103 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Balance"];
                 };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-card": {
+        parameters: {
+            query: {
+                /** @description Team id, a UUID. */
+                team_id: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Card"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "save-card": {
+        parameters: {
+            query: {
+                /** @description Team id, a UUID. */
+                team_id: string;
+            };
+            header?: {
+                /** @description Honoured for 24 hours: the same key gets the first answer. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Checkout"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "remove-card": {
+        parameters: {
+            query: {
+                /** @description Team id, a UUID. */
+                team_id: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Error */
             default: {

@@ -30,6 +30,11 @@ const kinds: [Notice['kind'], 'info' | 'danger', string][] = [
   ['spend_limit', 'info', 'See your spending'],
   ['plan_unpaid', 'danger', 'Pay the subscription'],
   ['plan_ends', 'danger', 'Pay the subscription'],
+  ['topup_declined', 'info', 'Open billing'],
+  ['topup_off', 'info', 'Open billing'],
+  ['topup_authentication', 'info', 'Open billing'],
+  ['topup_capped', 'info', 'Open billing'],
+  ['topup_card_removed', 'info', 'Open billing'],
 ]
 
 test.each(kinds)('%s says what happens and where to go', (kind, tone, next) => {

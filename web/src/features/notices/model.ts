@@ -34,6 +34,11 @@ export function textOf(notice: Notice): NoticeText {
     ...storage(title, detail),
     next: notices.payPlan,
   })
+  const topUp = (title: string, detail: string): NoticeText => ({
+    ...funds(title, detail),
+    next: notices.openBilling,
+  })
+  const card = notice.card ?? notices.theCard
   switch (notice.kind) {
     case 'runway_24h':
       return funds(notices.runway24h, notices.runsOut(at))
@@ -60,5 +65,15 @@ export function textOf(notice: Notice): NoticeText {
       return plan(notices.planUnpaid, notices.planUnpaidDetail(at))
     case 'plan_ends':
       return plan(notices.planEnds, notices.planEndsDetail(at))
+    case 'topup_declined':
+      return topUp(notices.topUpDeclined, notices.topUpDeclinedDetail(card, at))
+    case 'topup_off':
+      return topUp(notices.topUpOff, notices.topUpOffDetail(card))
+    case 'topup_authentication':
+      return topUp(notices.topUpOff, notices.topUpAuthenticationDetail(card))
+    case 'topup_capped':
+      return topUp(notices.topUpCapped, notices.topUpCappedDetail(at))
+    case 'topup_card_removed':
+      return topUp(notices.topUpOff, notices.topUpCardRemovedDetail(card))
   }
 }

@@ -1,0 +1,94 @@
+package payment_test
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"homeport.dev/homeport/internal/payment"
+)
+
+// A purse is the bank's part that keeps cards and lets them pay. The bank's
+// lock guards it.
+type purse struct {
+	cards    map[string]payment.Card       // by session
+	detached map[string]bool               // by card
+	paid     map[uuid.UUID]payment.Payment // by order
+	asked    []payment.Charge              // every call of Charge
+	answer   payment.PaymentState          // of the next payments; empty: they are paid
+	pending  bool                          // they are under way instead
+	during   func()                        // while Charge is on its way
+	forgets  bool                          // Charge fails and nothing comes to be
+}
+
+func (b *bank) CreateCardSetup(_ context.Context, o payment.CardOrder) (payment.Session, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down {
+		return payment.Session{}, errors.New("no route to the bank")
+	}
+	if own, ok := b.opened[o.ID.String()]; ok {
+		return b.sessions[own], nil
+	}
+	s := payment.Session{ID: "cs_" + o.ID.String(), Mode: payment.CardMode, OrderID: o.ID}
+	s.URL = "https://bank.test/" + s.ID
+	b.sessions[s.ID], b.opened[o.ID.String()] = s, s.ID
+	return s, nil
+}
+
+func (b *bank) ReadCard(ctx context.Context, sessionID string) (payment.Session, payment.Card, error) {
+	s, err := b.ReadSession(ctx, sessionID)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return s, b.cards[sessionID], err
+}
+
+func (b *bank) DetachCard(_ context.Context, cardID string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down {
+		return errors.New("no route to the bank")
+	}
+	b.detached[cardID] = true
+	return nil
+}
+
+func (b *bank) Charge(_ context.Context, c payment.Charge) (payment.Payment, error) {
+	if b.during != nil {
+		b.during()
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.asked = append(b.asked, c)
+	if b.down || b.forgets {
+		return payment.Payment{}, errors.New("no route to the bank")
+	}
+	p, known := b.paid[c.ID]
+	if !known {
+		p = payment.Payment{
+			ID: "pi_" + c.ID.String(), OrderID: c.ID, Amount: c.Amount, Total: c.Amount, Currency: "usd", State: payment.PaymentPaid,
+		}
+		if b.answer != "" {
+			p.State = b.answer
+		}
+		if b.pending {
+			p.State = payment.PaymentPending
+		}
+		b.paid[c.ID] = p
+	}
+	if b.lost {
+		return payment.Payment{}, errors.New("the answer got lost")
+	}
+	return p, nil
+}
+
+func (b *bank) FindPayment(_ context.Context, c payment.Charge) (payment.Payment, bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down {
+		return payment.Payment{}, false, errors.New("no route to the bank")
+	}
+	p, found := b.paid[c.ID]
+	return p, found, nil
+}

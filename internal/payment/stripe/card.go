@@ -1,0 +1,157 @@
+package stripe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/stripe/stripe-go/v85"
+
+	"homeport.dev/homeport/internal/payment"
+)
+
+// clockSkew is how far Stripe's clock may be behind ours.
+const clockSkew = time.Hour
+
+// CreateCardSetup opens a checkout that saves a card for payments without its
+// owner. The same order again gives the same one.
+func (p *Processor) CreateCardSetup(ctx context.Context, o payment.CardOrder) (payment.Session, error) {
+	about := map[string]string{payment.CardOrderKey: o.ID.String(), teamKey: o.TeamID.String()}
+	params := &stripe.CheckoutSessionCreateParams{
+		Mode: stripe.String(string(payment.CardMode)), Customer: stripe.String(o.CustomerID),
+		ClientReferenceID: stripe.String(o.TeamID.String()), SuccessURL: stripe.String(o.SuccessURL), CancelURL: stripe.String(o.CancelURL),
+		Currency: stripe.String("usd"), PaymentMethodTypes: stripe.StringSlice([]string{"card"}), Metadata: about,
+		SetupIntentData: &stripe.CheckoutSessionCreateSetupIntentDataParams{Metadata: about},
+	}
+	if p.config.AutomaticTax { // later payments need to know where the payer is
+		params.BillingAddressCollection = stripe.String("required")
+		params.CustomerUpdate = &stripe.CheckoutSessionCreateCustomerUpdateParams{
+			Address: stripe.String("auto"), Name: stripe.String("auto"),
+		}
+	}
+	params.SetIdempotencyKey("card:" + o.ID.String())
+	return p.open(ctx, params)
+}
+
+// ReadCard asks how a checkout of a card stands, and which card it saved.
+func (p *Processor) ReadCard(ctx context.Context, sessionID string) (payment.Session, payment.Card, error) {
+	params := &stripe.CheckoutSessionRetrieveParams{}
+	params.AddExpand("setup_intent.payment_method")
+	session, err := p.client.V1CheckoutSessions.Retrieve(ctx, sessionID, params)
+	if err != nil {
+		return payment.Session{}, payment.Card{}, fmt.Errorf("read the card of checkout %s: %w", sessionID, err)
+	}
+	if session.Livemode != p.live {
+		return payment.Session{}, payment.Card{}, payment.ErrMode
+	}
+	read, intent := payment.SessionOf(session), session.SetupIntent
+	if session.Status != stripe.CheckoutSessionStatusComplete || intent == nil || intent.Status != stripe.SetupIntentStatusSucceeded ||
+		intent.PaymentMethod == nil || intent.PaymentMethod.Card == nil {
+		return read, payment.Card{}, nil
+	}
+	saved := intent.PaymentMethod
+	return read, payment.Card{
+		ID: saved.ID, Brand: string(saved.Card.Brand), Last4: saved.Card.Last4,
+		ExpMonth: int(saved.Card.ExpMonth), ExpYear: int(saved.Card.ExpYear),
+	}, nil
+}
+
+// DetachCard forgets a card; one that is gone stays so.
+func (p *Processor) DetachCard(ctx context.Context, cardID string) error {
+	_, err := p.client.V1PaymentMethods.Detach(ctx, cardID, &stripe.PaymentMethodDetachParams{})
+	var refused *stripe.Error
+	if errors.As(err, &refused) && (refused.HTTPStatusCode == http.StatusBadRequest || refused.HTTPStatusCode == http.StatusNotFound) {
+		return nil // it is of no customer any more
+	}
+	if err != nil {
+		return fmt.Errorf("detach card %s: %w", cardID, err)
+	}
+	return nil
+}
+
+// Charge has a saved card pay while its owner is not there. The same order again
+// gives the same payment.
+func (p *Processor) Charge(ctx context.Context, c payment.Charge) (payment.Payment, error) {
+	about := map[string]string{payment.AutoOrderKey: c.ID.String(), teamKey: c.TeamID.String()}
+	params := &stripe.PaymentIntentCreateParams{
+		Amount: cents(c.Amount), Currency: stripe.String("usd"), Customer: stripe.String(c.CustomerID),
+		PaymentMethod: stripe.String(c.CardID), PaymentMethodTypes: stripe.StringSlice([]string{"card"}),
+		OffSession: stripe.Bool(true), Confirm: stripe.Bool(true),
+		Description: stripe.String("Homeport wallet credit, automatic top-up"), Metadata: about,
+	}
+	if p.config.AutomaticTax {
+		if err := p.addTax(ctx, c, params); err != nil {
+			return p.refusal(c, err)
+		}
+	}
+	params.SetIdempotencyKey("auto:" + c.ID.String())
+	made, err := p.client.V1PaymentIntents.Create(ctx, params)
+	if err != nil {
+		return p.refusal(c, err)
+	}
+	if made.Livemode != p.live {
+		return payment.Payment{}, payment.ErrMode
+	}
+	return payment.PaymentOf(made), nil
+}
+
+// addTax has Stripe compute the tax on top, and report it once it is paid.
+func (p *Processor) addTax(ctx context.Context, c payment.Charge, to *stripe.PaymentIntentCreateParams) error {
+	params := &stripe.TaxCalculationCreateParams{
+		Currency: stripe.String("usd"), Customer: stripe.String(c.CustomerID),
+		LineItems: []*stripe.TaxCalculationCreateLineItemParams{{
+			Amount: cents(c.Amount), Quantity: stripe.Int64(1), Reference: stripe.String("wallet credit"), TaxBehavior: stripe.String("exclusive"),
+		}},
+	}
+	params.SetIdempotencyKey("autotax:" + c.ID.String())
+	tax, err := p.client.V1TaxCalculations.Create(ctx, params)
+	if err != nil {
+		return err
+	}
+	to.Amount = stripe.Int64(tax.AmountTotal)
+	to.Metadata[payment.TaxKey] = strconv.FormatInt(tax.AmountTotal-*cents(c.Amount), 10)
+	to.Hooks = &stripe.PaymentIntentCreateHooksParams{Inputs: &stripe.PaymentIntentCreateHooksInputsParams{
+		Tax: &stripe.PaymentIntentCreateHooksInputsTaxParams{Calculation: stripe.String(tax.ID)},
+	}}
+	return nil
+}
+
+// refusal is the payment behind an error: a card that was declined, or a request
+// that Stripe will never accept, such as for a card that is gone. Of everything
+// else nobody knows whether there is a payment.
+func (p *Processor) refusal(c payment.Charge, err error) (payment.Payment, error) {
+	var refused *stripe.Error
+	if errors.As(err, &refused) {
+		switch {
+		case refused.PaymentIntent != nil && refused.PaymentIntent.ID != "":
+			return payment.PaymentOf(refused.PaymentIntent), nil
+		case refused.Type == stripe.ErrorTypeCard, refused.Type == stripe.ErrorTypeInvalidRequest && final(refused.HTTPStatusCode):
+			return payment.Payment{OrderID: c.ID, Amount: c.Amount, Total: c.Amount, Currency: "usd", State: payment.PaymentDeclined}, nil
+		}
+	}
+	return payment.Payment{}, fmt.Errorf("charge card of order %s: %w", c.ID, err)
+}
+
+func final(status int) bool {
+	return status == http.StatusBadRequest || status == http.StatusPaymentRequired || status == http.StatusNotFound
+}
+
+// FindPayment looks for the payment of a charge among the customer's newest.
+func (p *Processor) FindPayment(ctx context.Context, c payment.Charge) (payment.Payment, bool, error) {
+	params := &stripe.PaymentIntentListParams{
+		ListParams: stripe.ListParams{Limit: stripe.Int64(100)}, Customer: stripe.String(c.CustomerID),
+		CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: c.AskedAt.Add(-clockSkew).Unix()},
+	}
+	for made, err := range p.client.V1PaymentIntents.List(ctx, params).All(ctx) {
+		if err != nil {
+			return payment.Payment{}, false, fmt.Errorf("list the payments of customer %s: %w", c.CustomerID, err)
+		}
+		if made.Livemode == p.live && made.Metadata[payment.AutoOrderKey] == c.ID.String() {
+			return payment.PaymentOf(made), true, nil
+		}
+	}
+	return payment.Payment{}, false, nil
+}
