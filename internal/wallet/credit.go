@@ -11,7 +11,8 @@ import (
 	"homeport.dev/homeport/internal/money"
 )
 
-// A wallet is at rest when it waits for nothing and nothing is owed or unpaid.
+// A wallet is at rest when it waits for nothing, nothing is owed or unpaid, and
+// nobody watches its balance.
 // What book.receive then changes is the balance and what was told of it, and one
 // statement does that. It changes no row when the wallet is not at rest, which
 // is looked at under its lock, or when the key was posted before.
@@ -19,6 +20,7 @@ const sqlPostAtRest = `
 with w as materialized (
   select team_id, account_id from wallet
   where team_id = @team and next_us is null and receivable_usd_micro = 0 and exhausted_us is null
+    and low_usd_micro is null
   for update
 ), posted as (
   insert into transfer (debit_account_id, credit_account_id, amount_usd_micro, code, key, team_id, reference_id, description, created_at)

@@ -86,15 +86,13 @@ export const copy = {
     openBilling: 'Open billing',
     theCard: 'The card',
     topUpDeclined: 'An automatic top-up was declined',
-    topUpDeclinedDetail: (card: string, at: string) =>
-      `${card} was declined. It is tried again ${at}.`,
+    topUpDeclinedDetail: (card: string, at: string) => `${card} was declined. It is tried again ${at}.`,
     topUpOff: 'Automatic top-up is off',
     topUpOffDetail: (card: string) => `${card} was declined three times.`,
     topUpAuthenticationDetail: (card: string) =>
       `${card} asks its owner to confirm each payment. Add funds yourself, or save another card.`,
     topUpCapped: 'Automatic top-up reached its monthly cap',
-    topUpCappedDetail: (at: string) =>
-      `The balance is low, and the next automatic top-up is possible ${at}.`,
+    topUpCappedDetail: (at: string) => `The balance is low, and the next automatic top-up is possible ${at}.`,
     topUpCardRemovedDetail: (card: string) => `${card} was removed at the payment provider.`,
     limit: "This month's spend limit is used up",
     limitDetail: (at: string) => `No new pods until next month. Running pods are switched off ${at}.`,
