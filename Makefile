@@ -5,7 +5,7 @@ WEB_SOURCES := $(shell find web/src web/public web/scripts web/index.html web/*.
 WEB_BUILT := web/dist/index.html
 BENCH ?= full
 
-.PHONY: help run dev build web gen lint test race sim bench e2e screenshots ci clean
+.PHONY: help run dev build agents web gen lint test race sim bench e2e screenshots ci clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -18,6 +18,9 @@ dev: build ## serve the API on :8080 and the page with live reload on :5173
 
 build: $(WEB_BUILT) ## build bin/homeport and bin/homeport-agent
 	@CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/ ./cmd/homeport ./cmd/homeport-agent
+
+agents: ## build the agents that machines of real clouds fetch
+	@for arch in amd64 arm64; do CGO_ENABLED=0 GOOS=linux GOARCH=$$arch go build -trimpath -ldflags='-s -w' -o bin/homeport-agent-linux-$$arch ./cmd/homeport-agent || exit 1; done
 
 web: $(WEB_BUILT) ## build the page
 

@@ -259,8 +259,12 @@ func (a *App) greet(ctx context.Context, out io.Writer) {
 	if c.doors() {
 		fmt.Fprintf(out, "  business time  %s (moved by %s)\n", a.clock.Now().Format(time.RFC3339), a.clock.Offset())
 	}
-	fmt.Fprintf(out, "  pods           sandboxes on this machine, ssh to NAME.%s\n", c.PodHost)
-	if err := a.sandbox.Supported(ctx); err != nil {
+	where := c.clouds()
+	if c.sandboxSells() {
+		where = append(where, "sandboxes on this machine")
+	}
+	fmt.Fprintf(out, "  pods           %s, ssh to NAME.%s\n", strings.Join(where, ", "), c.PodHost)
+	if err := a.canRent(ctx); err != nil {
 		fmt.Fprintf(out, "  NOTE           %s\n", reason(err))
 	}
 	fmt.Fprintf(out, "  state          %s\n", c.StateDir)

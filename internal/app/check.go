@@ -19,7 +19,7 @@ import (
 
 // check names everything that is wrong with the settings.
 func (c *Config) check() []error {
-	errs := c.checkStripe()
+	errs := slices.Concat(c.checkStripe(), c.checkClouds(), c.checkPods())
 	bad := func(name, format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%s%s: %s", prefix, name, fmt.Sprintf(format, args...)))
 	}
@@ -49,7 +49,8 @@ func (c *Config) check() []error {
 		of    []string
 	}{
 		"SANDBOX_MARKET": {c.SandboxMarket, []string{"constant", "walk"}}, "SANDBOX_NETWORK": {c.SandboxNet, []string{"none"}},
-		"SIGNUP": {c.Signup, []string{"open", "invited"}}, "STRIPE_TAX": {c.StripeTax, []string{"none", "automatic"}},
+		"SANDBOX": {c.Sandbox, []string{"auto", "on", "off"}},
+		"SIGNUP":  {c.Signup, []string{"open", "invited"}}, "STRIPE_TAX": {c.StripeTax, []string{"none", "automatic"}},
 	} {
 		if !slices.Contains(one.of, one.value) {
 			bad(name, "%q is not one of %s", one.value, strings.Join(one.of, ", "))
@@ -57,15 +58,6 @@ func (c *Config) check() []error {
 	}
 	if _, err := readTestimonials(c.Testimonials); err != nil {
 		bad("TESTIMONIALS", "%v", err)
-	}
-	if _, _, err := c.sshPorts(); err != nil {
-		bad("SSH_PORTS", "%v", err)
-	}
-	if _, err := c.markup(); err != nil {
-		bad("MARKUP", "%v", err)
-	}
-	if d, err := time.ParseDuration(c.MinRunway); err != nil || d < 0 || d > 24*time.Hour {
-		bad("MIN_RUNWAY", "%q is not a duration up to 24h", c.MinRunway)
 	}
 	if err := new(slog.LevelVar).UnmarshalText([]byte(c.LogLevel)); err != nil {
 		bad("LOG_LEVEL", "%q is not a level", c.LogLevel)
@@ -75,6 +67,20 @@ func (c *Config) check() []error {
 	}
 	if u, err := url.Parse(c.BlobURL); c.BlobURL != "" && (err != nil || u.Scheme != "file" || u.Host != "" || u.Path == "") {
 		bad("BLOB_URL", "only file:///path is known")
+	}
+	return errs
+}
+
+// checkPods holds the numbers by which pods are rented.
+func (c *Config) checkPods() (errs []error) {
+	if _, _, err := c.sshPorts(); err != nil {
+		errs = append(errs, fmt.Errorf("%sSSH_PORTS: %w", prefix, err))
+	}
+	if _, err := c.markup(); err != nil {
+		errs = append(errs, fmt.Errorf("%sMARKUP: %w", prefix, err))
+	}
+	if d, err := time.ParseDuration(c.MinRunway); err != nil || d < 0 || d > 24*time.Hour {
+		errs = append(errs, fmt.Errorf("%sMIN_RUNWAY: %q is not a duration up to 24h", prefix, c.MinRunway))
 	}
 	return errs
 }

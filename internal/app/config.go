@@ -39,9 +39,13 @@ type Config struct {
 	StripeBase    string `name:"STRIPE_API_BASE" doc:"address of Stripe's API; empty: https://api.stripe.com"`
 	StripeTax     string `name:"STRIPE_TAX" default:"none" doc:"tax on top of the prices: none, or automatic by Stripe Tax"`
 	MasterKey     string `name:"MASTER_KEY" secret:"true" doc:"64 hex digits that seal secrets in the database; empty: drawn once into the state folder"`
+	ShadeformKey  string `name:"SHADEFORM_API_KEY" secret:"true" doc:"key of the Shadeform account to rent from; empty: it is not rented from"`
+	ShadeformBase string `name:"SHADEFORM_BASE_URL" doc:"address of Shadeform's API; empty: https://api.shadeform.ai/v1"`
+	Sandbox       string `name:"SANDBOX" default:"auto" doc:"whether sandbox pods are for rent: auto (where no real cloud is), on or off"`
 	SandboxMarket string `name:"SANDBOX_MARKET" default:"constant" doc:"prices of the sandbox clouds: constant or walk"`
 	SandboxNet    string `name:"SANDBOX_NETWORK" default:"none" doc:"network of sandbox pods: none"`
 	AgentBinary   string `name:"AGENT_BINARY" doc:"the pod agent's program; empty: homeport-agent beside this program"`
+	AgentDir      string `name:"AGENT_DIR" doc:"folder of the agents that real machines fetch, homeport-agent-linux-ARCH; empty: beside this program"`
 	Signup        string `name:"SIGNUP" default:"open" doc:"who may sign up: open or invited"`
 	Markup        string `name:"MARKUP" default:"1.30" doc:"list price over upstream price, at least 1.20"`
 	MinRunway     string `name:"MIN_RUNWAY" default:"0s" doc:"runway a wallet must have for a new pod"`
@@ -166,6 +170,9 @@ func defaultStateDir() string {
 	}
 	return filepath.Join(home, ".local", "state", "homeport")
 }
+
+// upper is an adapter's name as its settings have it.
+func upper(name string) string { return strings.ToUpper(name) }
 
 // loopback reports whether a host is this machine by its name.
 func loopback(host string) bool {

@@ -102,7 +102,7 @@ func (r *recorder) Write(b []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-var areaOf = regexp.MustCompile(`^/(api/[a-z-]+|auth/v1|agent/v1/[a-z]+|webhooks|dev|test-checkout|assets)`)
+var areaOf = regexp.MustCompile(`^/(api/[a-z-]+|auth/v1|agent/v1/[a-z]+|agent/(?:install|bin)|webhooks|dev|test-checkout|assets)`)
 
 // area is the part of a path that metrics are kept by: never an id.
 func area(path string) string {

@@ -70,6 +70,14 @@ func (a *App) root() (http.Handler, error) {
 	}))
 	mux.Handle("/webhooks/stripe", webhook.New(a.payments, a.logger))
 	mux.Handle("/agent/v1/", a.agents)
+	if len(a.config.clouds()) > 0 {
+		install, err := a.installer()
+		if err != nil {
+			return nil, err
+		}
+		mux.Handle("/agent/install", install)
+		mux.Handle("/agent/bin/", install)
+	}
 	mux.HandleFunc("/healthz", a.healthz)
 	mux.HandleFunc("/readyz", a.readyz)
 	mux.HandleFunc("/version", a.version)
@@ -173,10 +181,18 @@ func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 	if !a.ready.Load() {
 		state["status"], status = "not ready", http.StatusServiceUnavailable
 	}
-	if err := a.sandbox.Supported(ctx); err != nil {
+	if err := a.canRent(ctx); err != nil {
 		state["pods"] = reason(err)
 	}
 	answer(w, status, state)
+}
+
+// canRent says why this host's own pods cannot run, where they are for rent.
+func (a *App) canRent(ctx context.Context) error {
+	if !a.config.sandboxSells() {
+		return nil
+	}
+	return a.sandbox.Supported(ctx)
 }
 
 func answer(w http.ResponseWriter, status int, v any) {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -34,6 +35,7 @@ import (
 	"homeport.dev/homeport/internal/payment/testpay"
 	"homeport.dev/homeport/internal/pg"
 	"homeport.dev/homeport/internal/pod"
+	"homeport.dev/homeport/internal/provider"
 	"homeport.dev/homeport/internal/provider/sandbox"
 	"homeport.dev/homeport/internal/queue"
 	"homeport.dev/homeport/internal/seal"
@@ -242,20 +244,16 @@ func (a *App) wirePods(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.sandbox, err = sandbox.New(sandbox.Config{
-		Dir: filepath.Join(a.config.StateDir, "sandbox"), AgentBinary: agent, Agent: a.agentHandler(), Clock: a.clock,
-		Logger: a.logger, Market: market(a.config.SandboxMarket),
-	})
+	sells, rents, err := a.wireClouds(agent)
 	if err != nil {
 		return err
 	}
-	clouds := a.sandbox.Clouds()
 	markup, err := a.config.markup()
 	if err != nil {
 		return err
 	}
 	a.offers, err = offer.New(offer.Deps{
-		Pool: a.pool, Clock: a.clock, Logger: a.logger, Adapters: clouds, MarkupPermille: markup,
+		Pool: a.pool, Clock: a.clock, Logger: a.logger, Adapters: sells, Every: a.offersEvery(), MarkupPermille: markup,
 	})
 	if err != nil {
 		return err
@@ -277,11 +275,33 @@ func (a *App) wirePods(ctx context.Context) error {
 	}
 	a.pods = pod.New(pod.Deps{
 		Pool: a.pool, Clock: a.clock, Jobs: a.queue, Box: a.box, Logger: a.logger, Wallet: a.wallet, Volumes: a.volumes,
-		Offers: a.offers, Keys: a.keys, Teams: a.teams, Mail: a.sender, Adapters: clouds, DNS: a.names(ctx), Host: a.config.PodHost,
+		Offers: a.offers, Keys: a.keys, Teams: a.teams, Mail: a.sender, Adapters: rents, DNS: a.names(ctx), Host: a.config.PodHost,
 		AgentURL: a.config.PublicURL, Limits: pod.Limits{MinRunway: runway, PortFirst: first, PortLast: last}, Listen: a.hub.Subscribe, Notify: pg.NotifyTx,
 	})
 	a.agents = agentedge.New(a.pods, a.objects, a.logger)
 	return nil
+}
+
+// wireClouds makes the adapters: those whose offers are for sale, and all whose
+// machines there may be.
+func (a *App) wireClouds(agent string) (sells, rents map[string]provider.Adapter, err error) {
+	a.sandbox, err = sandbox.New(sandbox.Config{
+		Dir: filepath.Join(a.config.StateDir, "sandbox"), AgentBinary: agent, Agent: a.agentHandler(), Clock: a.clock,
+		Logger: a.logger, Market: market(a.config.SandboxMarket),
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	rents, err = a.adapters()
+	if err != nil {
+		return nil, nil, err
+	}
+	sells = maps.Clone(rents)
+	maps.Copy(rents, a.sandbox.Clouds())
+	if a.config.sandboxSells() {
+		maps.Copy(sells, a.sandbox.Clouds())
+	}
+	return sells, rents, nil
 }
 
 func market(name string) sandbox.Market {

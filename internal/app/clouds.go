@@ -1,0 +1,147 @@
+package app
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"homeport.dev/homeport/internal/agentedge"
+	"homeport.dev/homeport/internal/provider"
+	"homeport.dev/homeport/internal/provider/cloudapi"
+	"homeport.dev/homeport/internal/provider/ratelimit"
+	"homeport.dev/homeport/internal/provider/shadeform"
+)
+
+// A cloud is one real cloud that this program can rent from. Its key alone
+// switches it on.
+type cloud struct {
+	name string // of the adapter; its settings are NAME_API_KEY and NAME_BASE_URL
+	key  func(c *Config) string
+	base func(c *Config) string
+	make func(a *App, limits cloudapi.Limiter) (provider.Adapter, error)
+}
+
+// clouds are all of them, in the order of their names.
+var clouds = []cloud{
+	{
+		shadeform.Name,
+		func(c *Config) string { return c.ShadeformKey },
+		func(c *Config) string { return c.ShadeformBase },
+		func(a *App, limits cloudapi.Limiter) (provider.Adapter, error) {
+			return shadeform.New(shadeform.Config{
+				Key: a.config.ShadeformKey, BaseURL: a.config.ShadeformBase, Limiter: limits, Clock: a.clock, Logger: a.logger,
+			})
+		},
+	},
+}
+
+// realOffersEvery is how often a real cloud's list is asked for.
+const realOffersEvery = time.Minute
+
+// offersEvery is how often each real cloud is asked; the sandbox clouds are
+// asked whenever there is a look.
+func (a *App) offersEvery() map[string]time.Duration {
+	every := map[string]time.Duration{}
+	for _, name := range a.config.clouds() {
+		every[name] = realOffersEvery
+	}
+	return every
+}
+
+// clouds are the names of the real clouds that are switched on.
+func (c *Config) clouds() []string {
+	var on []string
+	for _, one := range clouds {
+		if one.key(c) != "" {
+			on = append(on, one.name)
+		}
+	}
+	return on
+}
+
+// sandboxSells reports whether sandbox pods are for rent: by default where no
+// real cloud is. Those that run go on and are ended either way.
+func (c *Config) sandboxSells() bool {
+	return c.Sandbox == "on" || c.Sandbox == "auto" && len(c.clouds()) == 0
+}
+
+// adapters makes the adapters of the real clouds, by name.
+func (a *App) adapters() (map[string]provider.Adapter, error) {
+	made := map[string]provider.Adapter{}
+	limits := ratelimit.New(a.pool, a.clock)
+	for _, one := range clouds {
+		if one.key(&a.config) == "" {
+			continue
+		}
+		adapter, err := one.make(a, limits)
+		if err != nil {
+			return nil, err
+		}
+		made[one.name] = adapter
+	}
+	return made, nil
+}
+
+// checkClouds holds what a real cloud needs before it is paid.
+func (c *Config) checkClouds() (errs []error) {
+	bad := func(name, format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%s%s: %s", prefix, name, fmt.Sprintf(format, args...)))
+	}
+	for _, one := range clouds {
+		base, setting := one.base(c), upper(one.name)
+		real := true
+		if base != "" {
+			u, err := url.Parse(base)
+			switch {
+			case one.key(c) == "":
+				bad(setting+"_BASE_URL", "it is for %s, and %s%s_API_KEY is not set", one.name, prefix, setting)
+			case err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") || u.RawQuery != "" || u.User != nil:
+				bad(setting+"_BASE_URL", "%q is not the address of an API", base)
+			case u.Scheme == "http" && !loopback(u.Hostname()):
+				bad(setting+"_BASE_URL", "the key would be sent in clear: use https")
+			}
+			real = err != nil || !loopback(u.Hostname())
+		}
+		// That also keeps test money away from real machines: the test checkout
+		// exists only where the public address is this machine.
+		if one.key(c) != "" && real && c.publicLoopback() {
+			bad(setting+"_API_KEY", "machines at %s cannot reach %s, and test money must not pay for them: set %sPUBLIC_URL", one.name, c.PublicURL, prefix)
+		}
+	}
+	if c.Sandbox == "off" && len(c.clouds()) == 0 {
+		bad("SANDBOX", "without the sandbox clouds and without a key of another there is nothing to rent")
+	}
+	return errs
+}
+
+// installer serves the agent to the machines of real clouds.
+func (a *App) installer() (http.Handler, error) {
+	dir := a.config.AgentDir
+	if dir == "" {
+		exe, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("find the pod agents: %w", err)
+		}
+		dir = filepath.Dir(exe)
+	}
+	agents, err := agentedge.FindAgents(func(arch string) string {
+		path := filepath.Join(dir, "homeport-agent-linux-"+arch)
+		if _, err := os.Stat(path); err != nil && runtime.GOOS == "linux" && runtime.GOARCH == arch {
+			return filepath.Join(dir, "homeport-agent")
+		}
+		return path
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, arch := range agentedge.Arches {
+		if _, ok := agents[arch]; !ok {
+			return nil, fmt.Errorf("real clouds need the pod agent for linux/%s in %s: run make agents, or set %sAGENT_DIR", arch, dir, prefix)
+		}
+	}
+	return agentedge.Install(a.config.PublicURL, agents)
+}

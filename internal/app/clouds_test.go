@@ -1,0 +1,43 @@
+package app
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A real cloud's key switches it on, and nothing else; where it could be
+// spent wrongly or shown, the server does not start.
+func TestCloudsAreSwitchedOnByTheirKeys(t *testing.T) {
+	t.Parallel()
+	const local, public = "HOMEPORT_PUBLIC_URL=http://localhost:8080", "HOMEPORT_PUBLIC_URL=https://homeport.example"
+	const smtp, key = "HOMEPORT_SMTP_URL=smtp://mail.example:25", "HOMEPORT_SHADEFORM_API_KEY=k"
+	for name, one := range map[string]struct {
+		env     []string
+		want    string // of the mistake; empty: it starts
+		on      []string
+		sandbox bool
+	}{
+		"nothing":                {[]string{local}, "", nil, true},
+		"a key in public":        {[]string{public, smtp, key}, "", []string{"shadeform"}, false},
+		"a key and the sandbox":  {[]string{public, smtp, key, "HOMEPORT_SANDBOX=on"}, "", []string{"shadeform"}, true},
+		"a key here":             {[]string{local, key}, "machines at shadeform cannot reach http://localhost:8080", nil, false},
+		"a key for a double":     {[]string{local, key, "HOMEPORT_SHADEFORM_BASE_URL=http://127.0.0.1:9/v1"}, "", []string{"shadeform"}, false},
+		"a key in the clear":     {[]string{public, smtp, key, "HOMEPORT_SHADEFORM_BASE_URL=http://api.example/v1"}, "sent in clear", nil, false},
+		"a base that is none":    {[]string{public, smtp, key, "HOMEPORT_SHADEFORM_BASE_URL=shadeform"}, "not the address of an API", nil, false},
+		"a base without a key":   {[]string{public, smtp, "HOMEPORT_SHADEFORM_BASE_URL=https://api.example"}, "HOMEPORT_SHADEFORM_API_KEY is not set", nil, false},
+		"no cloud at all":        {[]string{local, "HOMEPORT_SANDBOX=off"}, "nothing to rent", nil, false},
+		"a sandbox of two minds": {[]string{local, "HOMEPORT_SANDBOX=maybe"}, "HOMEPORT_SANDBOX", nil, false},
+	} {
+		c, err := Load(one.env, nil)
+		if one.want != "" {
+			if err == nil || !strings.Contains(err.Error(), one.want) {
+				t.Errorf("%s: the mistake is %v, want %q", name, err, one.want)
+			}
+			continue
+		}
+		if err != nil || !slices.Equal(c.clouds(), one.on) || c.sandboxSells() != one.sandbox {
+			t.Errorf("%s: clouds %v, sandbox for rent %t, %v", name, c.clouds(), c.sandboxSells(), err)
+		}
+	}
+}
