@@ -301,12 +301,24 @@ func TestRestoreFromTrashChargesAndRefuses(t *testing.T) {
 	h.release(a.Attachment)
 	h.must(h.Delete(t.Context(), scope, v.ID))
 	deleted := h.clock.Now()
-	h.clock.Advance(6 * time.Hour)
-	_, err := h.Restore(t.Context(), scope, v.ID, idem.Request{})
+	h.must(h.tx(func(tx pgx.Tx) error { // a pod runs on, and its days are posted
+		return h.wallet.StartTx(t.Context(), tx, wallet.Start{
+			TeamID: scope.TeamID(), ResourceID: id.New(), Kind: wallet.PodRuntime, Rate: 1, At: deleted,
+		})
+	}))
+	h.clock.Advance(48 * time.Hour)
+	_, err := h.wallet.SettleDue(t.Context(), h.clock.Now())
+	h.must(err)
+	_, err = h.Restore(t.Context(), scope, v.ID, idem.Request{})
 	h.must(err)
 	s := segments(h, scope, v.ID)
-	if last := s[len(s)-1]; last.To != nil || last.Rate != 100_000 || !last.From.Equal(deleted) {
-		t.Errorf("the meter runs %+v, want since %s", last, deleted)
+	now := h.clock.Now()
+	want := []wallet.Segment{{From: deleted, To: &now, Rate: 100_000}, {From: now, Rate: 100_000}}
+	if diff := cmp.Diff(want, s[len(s)-2:]); diff != "" {
+		t.Errorf("the meter (-want +got):\n%s", diff)
+	}
+	if b, err := h.wallet.Balance(t.Context(), scope, now); err != nil || b.MonthSpent != 4_800_048 {
+		t.Errorf("spent %s, %v; want 48 hours of 0.10 and of the pod", b.MonthSpent.Decimal(), err)
 	}
 
 	poor := h.team(team.Pro)
@@ -404,8 +416,11 @@ func TestEndOfATeam(t *testing.T) {
 	if err != nil || back.TeamID != personal.TeamID() || back.Deleted {
 		t.Fatalf("%+v, %v", back, err)
 	}
-	if s := segments(h, personal, v.ID); len(s) != 1 || s[0].To != nil || s[0].Rate != 200 {
-		t.Errorf("the meter after: %+v", s)
+	now := h.clock.Now()
+	deleted := now.Add(-29 * 24 * time.Hour)
+	meter := []wallet.Segment{{From: deleted, To: &now, Rate: 200}, {From: now, Rate: 200}}
+	if diff := cmp.Diff(meter, segments(h, personal, v.ID)); diff != "" {
+		t.Errorf("the meter after (-want +got):\n%s", diff)
 	}
 	next := h.boot(personal, v.ID)
 	if next.head != a.head {

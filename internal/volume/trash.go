@@ -126,7 +126,8 @@ func (s *Service) restoreTx(ctx context.Context, tx pgx.Tx, scope team.Scope, vo
 	return find(ctx, tx, sqlFindVolume, scope, v.ID)
 }
 
-// chargeTrash starts the meter again, from when the volume was deleted.
+// chargeTrash starts the meter again and charges the time since the volume was
+// deleted.
 func (s *Service) chargeTrash(ctx context.Context, tx pgx.Tx, v Volume, now time.Time) error {
 	if v.Rate() == 0 {
 		return nil
@@ -135,14 +136,18 @@ func (s *Service) chargeTrash(ctx context.Context, tx pgx.Tx, v Volume, now time
 	if err := s.Wallet.RequireTx(ctx, tx, v.TeamID, cost, now); err != nil {
 		return err
 	}
-	return s.startTx(ctx, tx, v.TeamID, v.ID, v.Name, v.Rate(), *v.DeletedAt)
+	return s.Wallet.ResumeTx(ctx, tx, meterOf(v.TeamID, v.ID, v.Name, v.Rate(), *v.DeletedAt), now)
 }
 
 func (s *Service) startTx(ctx context.Context, tx pgx.Tx, teamID, volumeID uuid.UUID, name string, rate money.Rate, at time.Time) error {
-	return s.Wallet.StartTx(ctx, tx, wallet.Start{
+	return s.Wallet.StartTx(ctx, tx, meterOf(teamID, volumeID, name, rate, at))
+}
+
+func meterOf(teamID, volumeID uuid.UUID, name string, rate money.Rate, at time.Time) wallet.Start {
+	return wallet.Start{
 		TeamID: teamID, ResourceID: volumeID, Kind: wallet.VolumeStorage, Rate: rate, At: at,
 		Description: "Volume " + name,
-	})
+	}
 }
 
 const sqlLockVolumesOfTeam = `

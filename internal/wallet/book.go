@@ -108,6 +108,7 @@ type posting struct {
 	Resource uuid.UUID
 	Kind     Kind
 	From, To int64
+	Day      int64 // of the history and the statements that it is entered in
 }
 
 // A mark is a window that cost less than a micro-dollar.

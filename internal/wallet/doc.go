@@ -11,7 +11,8 @@
 // one instant to another; its cost at any instant is an exact integer function
 // (money.Cost). Usage is posted once per UTC day as the difference between two
 // watermarks, so totals do not depend on when, or how often, that happens, and
-// what was not posted yet is computed at the read.
+// what was not posted yet is computed at the read. What a volume cost while it
+// lay in the trash is charged when it leaves it, as usage of that day.
 //
 // What always holds, at every commit:
 //

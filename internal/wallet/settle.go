@@ -46,9 +46,7 @@ func (b *book) settle(to int64) error {
 // they are the house's.
 func (b *book) window(to int64) error {
 	w, from := &b.wallet, b.wallet.SettledUS
-	if m := monthStart(from); m != w.MonthUS {
-		w.MonthUS, w.MonthSpent = m, 0
-	}
+	w.enterMonth(from)
 	var over money.USD
 	for i := range b.segments {
 		s := &b.segments[i]
@@ -64,7 +62,7 @@ func (b *book) window(to int64) error {
 		if paid == 0 {
 			b.marks = append(b.marks, mark{Kind: s.Kind, Resource: s.ResourceID, From: first, To: last})
 		}
-		b.charge(s, paid, first, last)
+		b.charge(s, paid, first, last, dayStart(first))
 		b.writeOff(s, cost-paid, first, last)
 		over += cost - paid
 	}
@@ -75,14 +73,21 @@ func (b *book) window(to int64) error {
 	return nil
 }
 
-func (b *book) charge(s *segmentRow, amount money.USD, from, to int64) {
+// enterMonth begins the count of a month's usage, in its first charge.
+func (w *walletRow) enterMonth(us int64) {
+	if m := monthStart(us); m != w.MonthUS {
+		w.MonthUS, w.MonthSpent = m, 0
+	}
+}
+
+func (b *book) charge(s *segmentRow, amount money.USD, from, to, day int64) {
 	if amount == 0 {
 		return
 	}
 	w := &b.wallet
 	p := posting{
 		Debit: w.AccountID, Credit: s.Kind.usage(), Amount: amount, Code: charge, AtUS: to,
-		Segment: s.ID, Resource: s.ResourceID, Kind: s.Kind, From: from, To: to,
+		Segment: s.ID, Resource: s.ResourceID, Kind: s.Kind, From: from, To: to, Day: day,
 	}
 	if w.ExhaustedUS == nil {
 		w.Balance -= amount

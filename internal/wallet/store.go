@@ -254,7 +254,7 @@ func (p *posting) args(teamID uuid.UUID) pgx.NamedArgs {
 	switch {
 	case p.Code == charge:
 		args["key"] = usageKey(p.Segment, p.From)
-		args["segment"], args["from"], args["to"], args["day"] = p.Segment, p.From, p.To, dayStart(p.From)
+		args["segment"], args["from"], args["to"], args["day"] = p.Segment, p.From, p.To, p.Day
 	case p.Code == remainder:
 		args["key"] = "writeoff:" + usageKey(p.Segment, p.From)
 		args["reference"] = p.Segment.String()

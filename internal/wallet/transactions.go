@@ -40,7 +40,7 @@ type moneyRow struct {
 
 const sqlListDays = `
 select day_us, resource_id, sum(amount_usd_micro)::bigint as amount_usd_micro,
-  min(from_us) as from_us, sum(to_us - from_us)::bigint as ran_us
+  greatest(min(from_us), day_us) as from_us, sum(to_us - from_us)::bigint as ran_us
 from transfer
 where team_id = $1 and kind = $2 and code = 'charge' and (day_us, resource_id) < ($3, $4)
 group by day_us, resource_id
