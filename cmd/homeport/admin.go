@@ -108,8 +108,54 @@ func ledgerCommand(s *settings) *cobra.Command {
 	}
 	verify.Flags().BoolVar(&asJSON, "json", false, "one JSON object")
 	ledger := &cobra.Command{Use: "ledger", Short: "The books"}
-	ledger.AddCommand(verify)
+	ledger.AddCommand(verify, reconcileCommand(s))
 	return ledger
+}
+
+func reconcileCommand(s *settings) *cobra.Command {
+	var asJSON bool
+	var day string
+	reconcile := &cobra.Command{
+		Use: "reconcile", Short: "Compare the payment processor's book with the clearing account", Args: cobra.NoArgs,
+		Long: "Read the processor's own record of the days that are over, or of one day, and compare it with the clearing account.\n" +
+			"What our side did not hear of is read again and done; what still differs is listed, and adjusted by nobody.\n" +
+			"The exit status is 1 while something differs.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withAdmin(cmd, s, func(ctx context.Context, m *app.Admin) error {
+				r, err := m.ReconcileClearing(ctx, day)
+				if err != nil {
+					return err
+				}
+				if err := result(cmd.OutOrStdout(), asJSON, r, clearingText(r)); err != nil {
+					return err
+				}
+				if !r.OK {
+					return fmt.Errorf("the books differ in %d places", len(r.Problems))
+				}
+				return nil
+			})
+		},
+	}
+	reconcile.Flags().BoolVar(&asJSON, "json", false, "one JSON object")
+	reconcile.Flags().StringVar(&day, "day", "", "a UTC day, as 2027-03-14; read again if it was read")
+	return reconcile
+}
+
+func clearingText(r app.ClearingReport) string {
+	text := fmt.Sprintf("%d days read, %d events made up for: ", len(r.Days), r.Repaired)
+	if r.OK {
+		text += "the books agree."
+	} else {
+		text += fmt.Sprintf("the books differ in %d places, by %s USD.", len(r.Problems), r.DifferenceUSD)
+	}
+	for _, d := range r.Days {
+		text += fmt.Sprintf("\n%s  payments %s, refunds %s, disputes %s, fees %s, payouts %s, others %s",
+			d.Day, d.PaymentsUSD, d.RefundsUSD, d.DisputesUSD, d.FeesUSD, d.PayoutsUSD, d.OthersUSD)
+	}
+	for _, p := range r.Problems {
+		text += fmt.Sprintf("\n%-15s %s (%s USD): %s", p.Kind, p.Subject, p.OffUSD, p.Detail)
+	}
+	return text
 }
 
 func ledgerText(r app.LedgerReport) string {

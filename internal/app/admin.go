@@ -7,12 +7,15 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"time"
 
 	"github.com/google/uuid"
 
 	"homeport.dev/homeport/internal/apitype"
 	"homeport.dev/homeport/internal/clock"
 	"homeport.dev/homeport/internal/fail"
+	"homeport.dev/homeport/internal/money"
+	"homeport.dev/homeport/internal/payment"
 	"homeport.dev/homeport/internal/pg"
 	"homeport.dev/homeport/internal/provider/sandbox"
 )
@@ -99,6 +102,73 @@ func (m *Admin) VerifyLedger(ctx context.Context) (LedgerReport, error) {
 	for _, p := range found.Problems {
 		r.Problems = append(r.Problems, LedgerProblem{
 			Kind: p.Kind, Row: p.Row, TeamID: p.TeamID, Detail: p.Detail, OffUSD: apitype.Decimal(p.Off.Decimal()),
+		})
+	}
+	return r, nil
+}
+
+// A ClearingReport is what a comparison of the payment processor's book with
+// the clearing account found. Amounts are in USD.
+type ClearingReport struct {
+	OK            bool              `json:"ok"`
+	Days          []ClearingDay     `json:"days"` // that were read
+	Repaired      int               `json:"repaired"`
+	DifferenceUSD apitype.Decimal   `json:"difference_usd"`
+	Problems      []ClearingProblem `json:"problems"`
+}
+
+// A ClearingDay is a UTC day of the processor's book, summed up.
+type ClearingDay struct {
+	Day         string          `json:"day"`
+	Movements   int             `json:"movements"`
+	PaymentsUSD apitype.Decimal `json:"payments_usd"`
+	RefundsUSD  apitype.Decimal `json:"refunds_usd"`
+	DisputesUSD apitype.Decimal `json:"disputes_usd"`
+	FeesUSD     apitype.Decimal `json:"fees_usd"`
+	PayoutsUSD  apitype.Decimal `json:"payouts_usd"`
+	OthersUSD   apitype.Decimal `json:"others_usd"`
+}
+
+// A ClearingProblem is something about which the two books differ.
+type ClearingProblem struct {
+	Kind    string          `json:"kind"`
+	Subject string          `json:"subject"`
+	Payment string          `json:"payment"`
+	FoundAt time.Time       `json:"found_at"`
+	Detail  string          `json:"detail"`
+	OffUSD  apitype.Decimal `json:"off_usd"`
+}
+
+// ReconcileClearing compares the processor's book with the clearing account: of
+// a day, as 2027-03-14, or without one of all days that are over and were not
+// compared.
+func (m *Admin) ReconcileClearing(ctx context.Context, day string) (ClearingReport, error) {
+	compare := m.app.payments.Reconcile
+	if day != "" {
+		at, err := time.Parse(time.DateOnly, day)
+		if err != nil {
+			return ClearingReport{}, fmt.Errorf("%q is not a day as 2027-03-14", day)
+		}
+		compare = func(ctx context.Context) (payment.Reconciliation, error) { return m.app.payments.ReconcileDay(ctx, at) }
+	}
+	found, err := compare(ctx)
+	if err != nil {
+		return ClearingReport{}, err
+	}
+	usd := func(amount money.USD) apitype.Decimal { return apitype.Decimal(amount.Decimal()) }
+	r := ClearingReport{
+		OK: len(found.Problems) == 0, Days: []ClearingDay{}, Repaired: found.Repaired, DifferenceUSD: usd(found.Difference()),
+		Problems: []ClearingProblem{},
+	}
+	for _, d := range found.Days {
+		r.Days = append(r.Days, ClearingDay{
+			Day: d.Day.Format(time.DateOnly), Movements: d.Movements, PaymentsUSD: usd(d.Payments), RefundsUSD: usd(d.Refunds),
+			DisputesUSD: usd(d.Disputes), FeesUSD: usd(d.Fees), PayoutsUSD: usd(d.Payouts), OthersUSD: usd(d.Others),
+		})
+	}
+	for _, p := range found.Problems {
+		r.Problems = append(r.Problems, ClearingProblem{
+			Kind: p.Kind, Subject: p.Subject, Payment: p.PaymentID, FoundAt: p.FoundAt, Detail: p.Detail, OffUSD: usd(p.Off),
 		})
 	}
 	return r, nil

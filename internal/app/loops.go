@@ -121,6 +121,7 @@ func (a *App) always() []loop {
 		{"ledger check", time.Minute, func(ctx context.Context) error { return a.wallet.CheckNight(ctx, a.clock.Now()) }},
 		{"automatic top-ups", time.Second, a.payments.LookDue},
 		{"payments", time.Minute, a.payments.ReadOpen},
+		{"clearing", 10 * time.Minute, a.payments.FollowBook},
 		{"refunds and disputes", 6 * time.Hour, a.payments.ReadCases},
 		{"late money", 10 * time.Second, a.returnLateMoney},
 		{"unpaid teams", time.Minute, a.payments.ExpireTeams},

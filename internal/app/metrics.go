@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"homeport.dev/homeport/internal/money"
+	"homeport.dev/homeport/internal/payment"
 )
 
 // metrics are what a node counts; they are served on their own listener.
@@ -68,6 +69,7 @@ func (g podGauge) Collect(c chan<- prometheus.Metric) {
 type ledgerGauges struct {
 	app                 *App
 	imbalance, problems *prometheus.Desc
+	clearing, differing *prometheus.Desc
 }
 
 func newLedgerGauges(a *App) ledgerGauges {
@@ -76,6 +78,9 @@ func newLedgerGauges(a *App) ledgerGauges {
 		imbalance: prometheus.NewDesc("ledger_imbalance_usd",
 			"Money that is not where the transfers and segments say, at the last nightly check.", nil, nil),
 		problems: prometheus.NewDesc("ledger_problems", "Rows of the books that were wrong at the last nightly check.", nil, nil),
+		clearing: prometheus.NewDesc("clearing_difference_usd",
+			"Money about which the payment processor's book and the clearing account differ.", nil, nil),
+		differing: prometheus.NewDesc("clearing_problems", "Payments, refunds and lines about which the two differ.", nil, nil),
 	}
 }
 
@@ -83,12 +88,22 @@ func newLedgerGauges(a *App) ledgerGauges {
 func (g ledgerGauges) Describe(c chan<- *prometheus.Desc) {
 	c <- g.imbalance
 	c <- g.problems
+	c <- g.clearing
+	c <- g.differing
 }
 
-// Collect reads the last check; before the first there is nothing to tell.
+// Collect reads the last check, before the first of which there is nothing to
+// tell, and what the clearing differs in.
 func (g ledgerGauges) Collect(c chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(g.app.base, 2*time.Second)
 	defer cancel()
+	if open, err := g.app.payments.ClearingProblems(ctx); err != nil {
+		c <- prometheus.NewInvalidMetric(g.clearing, err)
+	} else {
+		off := payment.Reconciliation{Problems: open}.Difference()
+		c <- prometheus.MustNewConstMetric(g.clearing, prometheus.GaugeValue, float64(off)/float64(money.Dollar))
+		c <- prometheus.MustNewConstMetric(g.differing, prometheus.GaugeValue, float64(len(open)))
+	}
 	last, ok, err := g.app.wallet.LastCheck(ctx)
 	if err != nil {
 		c <- prometheus.NewInvalidMetric(g.imbalance, err)

@@ -31,6 +31,9 @@ func (a *App) advanceClock(ctx context.Context, by time.Duration) (time.Duration
 	if err := a.meter.FollowSweep(ctx); err != nil { // what other prices and limits made due
 		return offset, err
 	}
+	if err := a.payments.FollowBook(ctx); err != nil {
+		return offset, err
+	}
 	return offset, a.wallet.CheckNight(ctx, a.clock.Now())
 }
 

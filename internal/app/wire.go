@@ -394,6 +394,10 @@ func (a *App) handleJobs() {
 	queue.Handle(a.queue, func(ctx context.Context, j payment.SubscriptionJob) error { return a.payments.ReadSubscription(ctx, j) })
 	queue.Handle(a.queue, func(ctx context.Context, j payment.ChargeJob) error { return a.payments.Charge(ctx, j) })
 	queue.Handle(a.queue, func(ctx context.Context, j payment.CardJob) error { return a.payments.FollowCard(ctx, j) })
+	queue.Handle(a.queue, func(ctx context.Context, _ payment.ReconcileJob) error {
+		_, err := a.payments.Reconcile(ctx)
+		return err
+	})
 	queue.Handle(a.queue, func(ctx context.Context, j testpay.DeliverJob) error {
 		if a.testpay == nil { // its events are of a time before the key
 			return nil

@@ -241,7 +241,7 @@ func (s *Service) debitCase(ctx context.Context, tx pgx.Tx, row *caseRow, now ti
 // returnCase gives back what was taken for a case.
 func (s *Service) returnCase(ctx context.Context, tx pgx.Tx, row *caseRow, now time.Time) error {
 	_, err := s.Wallet.CreditTx(ctx, tx, wallet.Credit{
-		TeamID: *row.TeamID, Amount: row.Debit, Source: s.receiver(row.Kind), ReferenceID: row.ID, Key: row.key() + ":returned",
+		TeamID: *row.TeamID, Amount: row.Debit, Source: s.receiver(row.Kind), ReferenceID: row.ID, Key: row.key() + returnedKey,
 		Description: row.describe(), At: now,
 	})
 	return err
@@ -256,12 +256,7 @@ func (s *Service) receiver(kind CaseKind) wallet.Source {
 }
 
 // key is the ledger's key of the case's debit.
-func (c *caseRow) key() string {
-	if c.Kind == Dispute {
-		return "stripe:dp:" + c.ID
-	}
-	return "stripe:re:" + c.ID
-}
+func (c *caseRow) key() string { return caseKey(c.Kind, c.ID) }
 
 // describe is what the history says of a case.
 func (c *caseRow) describe() string {

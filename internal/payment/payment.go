@@ -176,6 +176,9 @@ type Processor interface {
 	CancelSubscription(ctx context.Context, subscriptionID string) error
 	// ListCases lists the refunds and disputes made since an instant.
 	ListCases(ctx context.Context, since time.Time) ([]Case, error)
+	// ListMovements lists what the processor's own book has of [from, to), the
+	// oldest first.
+	ListMovements(ctx context.Context, from, to time.Time) ([]Movement, error)
 	// Verify checks an event's signature, age and mode at a wall time, and
 	// reads it. The faults are ErrSignature and ErrMode.
 	Verify(body []byte, signature string, wall time.Time) (Event, error)

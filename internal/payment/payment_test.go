@@ -48,6 +48,7 @@ type bank struct {
 	customers int // made so far
 	cases     []payment.Case
 	purse
+	book  []payment.Movement
 	seen  func(payment.TeamOrder)
 	slow  func() // between a reading and its answer
 	down  bool

@@ -220,7 +220,7 @@ func (s *Service) pay(ctx context.Context, tx pgx.Tx, t *topUp, session Session)
 	}
 	posted, err := s.Wallet.CreditTx(ctx, tx, wallet.Credit{
 		TeamID: t.TeamID, Amount: t.Amount, Source: t.Processor, ReferenceID: session.PaymentID,
-		Key: "stripe:pi:" + session.PaymentID, Description: t.describe(), At: now,
+		Key: paymentKey(session.PaymentID), Description: t.describe(), At: now,
 	})
 	if err != nil {
 		return "", err

@@ -123,6 +123,9 @@ func (p *Processor) pay(ctx context.Context, tx pgx.Tx, s *Session, outcome Outc
 	if _, err := tx.Exec(ctx, sqlCompleteSession, s.ID); err != nil {
 		return fmt.Errorf("pay test checkout %s: %w", s.ID, err)
 	}
+	if err := p.movePayment(ctx, tx, s); err != nil {
+		return err
+	}
 	return p.tell(ctx, tx, s.ID, stripe.EventTypeCheckoutSessionCompleted, "", s.stripe(false))
 }
 

@@ -174,6 +174,11 @@ func (p *Processor) Charge(ctx context.Context, c payment.Charge) (payment.Payme
 		if made, err = findIn(ctx, tx, sqlFindOrder, c.ID); err != nil || tag.RowsAffected() == 0 {
 			return err
 		}
+		if made.Status == "complete" {
+			if err := p.movePayment(ctx, tx, made); err != nil {
+				return err
+			}
+		}
 		return p.tell(ctx, tx, made.ID, kind, "", made.intent())
 	})
 	if err != nil {

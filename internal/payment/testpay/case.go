@@ -112,6 +112,9 @@ func (p *Processor) begin(
 		if _, err := tx.Exec(ctx, sqlInsertCase, c.ID, c.SessionID, c.Amount, c.Status, c.CreatedAt); err != nil {
 			return fmt.Errorf("make test case %s: %w", c.ID, err)
 		}
+		if err := p.moveCase(ctx, tx, c, -c.Amount); err != nil {
+			return err
+		}
 		return p.tellCase(ctx, tx, c, kinds...)
 	})
 }
@@ -158,6 +161,11 @@ func (p *Processor) Settle(ctx context.Context, caseID, status string) (Case, er
 			return fmt.Errorf("settle test case %s: %w", c.ID, err)
 		}
 		c.Status = status
+		if status == "failed" || status == "won" {
+			if err := p.moveCase(ctx, tx, &c, c.Amount); err != nil {
+				return err
+			}
+		}
 		return p.tellCase(ctx, tx, &c, kinds...)
 	})
 	return c, err

@@ -123,7 +123,13 @@ func (p *Processor) bill(ctx context.Context, tx pgx.Tx, sub *subscription, i *i
 	if err != nil {
 		return fmt.Errorf("bill test subscription %s: %w", sub.ID, err)
 	}
-	return nil
+	if i.Status != "paid" {
+		return nil
+	}
+	return p.move(ctx, tx, payment.Movement{
+		Kind: payment.PaymentMoved, PaymentID: i.PaymentID, OrderID: &sub.OrderID, SubscriptionID: sub.ID, Amount: i.Amount,
+		At: i.CreatedAt,
+	})
 }
 
 // monthsAfter is the anchor some months later, on the same day and at the same
