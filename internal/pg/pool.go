@@ -61,7 +61,7 @@ func poolConfig(url string) (*pgxpool.Config, error) {
 	if conf.ConnConfig.ConnectTimeout == 0 {
 		conf.ConnConfig.ConnectTimeout = 10 * time.Second
 	}
-	conf.AfterConnect = readUTC
+	conf.AfterConnect = registerTypes
 	setDefault(conf.ConnConfig.RuntimeParams, "application_name", "homeport")
 	setDefault(conf.ConnConfig.RuntimeParams, "statement_timeout", "30s")
 	setDefault(conf.ConnConfig.RuntimeParams, "idle_in_transaction_session_timeout", "60s")
@@ -75,19 +75,15 @@ func setDefault(params map[string]string, key, value string) {
 	}
 }
 
-// readUTC makes timestamptz values come back in UTC; pgx would give them in
-// the machine's zone.
-func readUTC(_ context.Context, conn *pgx.Conn) error {
-	codec := &pgtype.Type{
-		Name:  "timestamptz",
-		OID:   pgtype.TimestamptzOID,
-		Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
+// registerTypes makes timestamptz values come back in UTC, where pgx would give
+// them in the machine's zone, and ids pass as they are.
+func registerTypes(_ context.Context, conn *pgx.Conn) error {
+	register := func(name string, oid, array uint32, codec pgtype.Codec) {
+		one := &pgtype.Type{Name: name, OID: oid, Codec: codec}
+		conn.TypeMap().RegisterType(one)
+		conn.TypeMap().RegisterType(&pgtype.Type{Name: "_" + name, OID: array, Codec: &pgtype.ArrayCodec{ElementType: one}})
 	}
-	conn.TypeMap().RegisterType(codec)
-	conn.TypeMap().RegisterType(&pgtype.Type{
-		Name:  "_timestamptz",
-		OID:   pgtype.TimestamptzArrayOID,
-		Codec: &pgtype.ArrayCodec{ElementType: codec},
-	})
+	register("timestamptz", pgtype.TimestamptzOID, pgtype.TimestamptzArrayOID, &pgtype.TimestamptzCodec{ScanLocation: time.UTC})
+	register("uuid", pgtype.UUIDOID, pgtype.UUIDArrayOID, uuidCodec{})
 	return nil
 }

@@ -3,10 +3,13 @@ package pg_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"homeport.dev/homeport/internal/pg"
@@ -69,5 +72,28 @@ func TestOpenTellsWhyItFails(t *testing.T) {
 		if err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%v: want an error without the password", err)
 		}
+	}
+}
+
+// Ids come back as they went, alone, in a list and where there is none.
+func TestOpenPassesIDs(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	id, other := uuid.New(), uuid.New()
+	var one, none uuid.UUID
+	var pointer, missing *uuid.UUID
+	var many []uuid.UUID
+	var text string
+	const sql = `select $1::uuid, $1::uuid, $2::uuid, coalesce($2, null::uuid), $3::uuid[], ($1::uuid)::text`
+	err := pool.QueryRow(t.Context(), sql, id, (*uuid.UUID)(nil), []uuid.UUID{other, id}).Scan(&one, &pointer, &missing, &none, &many, &text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one != id || *pointer != id || missing != nil || none != uuid.Nil || !slices.Equal(many, []uuid.UUID{other, id}) || text != id.String() {
+		t.Errorf("read %s, %s, %v, %s, %v and %q; wrote %s and %s", one, pointer, missing, none, many, text, id, other)
+	}
+	var simple uuid.UUID
+	if err := pool.QueryRow(t.Context(), `select $1::uuid`, pgx.QueryExecModeSimpleProtocol, id).Scan(&simple); err != nil || simple != id {
+		t.Errorf("as text: %s, %v", simple, err)
 	}
 }
