@@ -27,6 +27,13 @@ export function copyByGroup(): Plugin {
         return `import * as copy from '${file}?groups'\nexport { copy }`
       },
     },
+    transform: {
+      // `const { pods } = copy` takes every group along, into whatever loads it.
+      filter: { id: /\/src\/.*\.tsx?$/, code: /\}\s*=\s*copy\b(?!\.)/ },
+      handler(_code, id) {
+        this.error(`copy: write copy.group instead of taking it apart, in ${id}`)
+      },
+    },
   }
 }
 

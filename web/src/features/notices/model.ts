@@ -11,7 +11,7 @@ export interface NoticeText {
   readonly next: string
 }
 
-const { notices } = copy
+const notices = copy.notices
 
 export function textOf(notice: Notice): NoticeText {
   const at = notice.ends_at ? formatDateTime(notice.ends_at) : notices.soon
