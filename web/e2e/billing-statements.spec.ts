@@ -1,7 +1,8 @@
 // Beyond the checks: the monthly statements on /billing.
 import { readFileSync } from 'node:fs'
 import type { Page } from '@playwright/test'
-import { answer, refuse } from './answers'
+import { answer, Requests, refuse } from './answers'
+import { id } from './bodies'
 import { expect, test } from './fixture'
 import { expectAccessible, expectNoOverflow } from './looks'
 
@@ -73,4 +74,59 @@ test('visitors see no statements', async ({ page, visit }) => {
   await visit('/billing')
   await expect(page.getByRole('heading', { name: 'Transaction History' })).toBeVisible()
   await expect(section(page)).toHaveCount(0)
+})
+
+const spend = [
+  { key: id('9f3c1a77'), name: '2x H100 80GB, 9f3c1a77', pods: 31.2, storage: 0, total: 31.2 },
+  {
+    key: id('0ae5'),
+    name: 'somebody-with-a-long-address@laboratory.university.example',
+    pods: 38.2,
+    storage: 1.5,
+    total: 39.7,
+  },
+  { key: null, name: '', pods: 0.4, storage: 0, total: 0.4 },
+]
+
+for (const width of ['D', 'M'] as const) {
+  test(`a month tells where its money went, what cost most first, at ${width}`, async ({
+    page,
+    visit,
+    seeds,
+  }) => {
+    await answer(page, 'get', '/wallet/statements', [aMonth('2028-02')])
+    await answer(page, 'get', '/wallet/spend', spend)
+    const requests = new Requests(page)
+    await visit('/billing', { as: await seeds.hobby1(), width })
+    await section(page).getByRole('button', { name: 'Breakdown of February 2028' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Spend in February 2028' })
+    await expect(dialog.getByRole('rowheader')).toHaveText([/^somebody-/, /^2x H100/, 'Not known', 'Total'])
+    await expect(dialog.getByRole('row').last()).toHaveText('Total$71.30')
+    const asked = new URL(requests.to('get', '/wallet/spend').at(-1)?.url() ?? '').searchParams
+    expect([asked.get('by'), asked.get('from'), asked.get('to')]).toEqual(['pod', '2028-02-01', '2028-02-29'])
+    await expectAccessible(page)
+    await expectNoOverflow(page)
+    await dialog.getByRole('tab', { name: 'Pods' }).focus()
+    await page.keyboard.press('ArrowRight')
+    await expect(dialog.getByRole('tab', { name: 'Members' })).toBeFocused()
+    await expect(dialog.getByRole('table', { name: 'Members' })).toBeVisible()
+    expect(requests.to('get', '/wallet/spend').at(-1)?.url()).toContain('by=member')
+    await page.keyboard.press('Escape')
+    await expect(section(page).getByRole('button', { name: 'Breakdown of February 2028' })).toBeFocused()
+  })
+}
+
+test('a month without spend says so, and a failure says why', async ({ page, visit, seeds }) => {
+  await visit('/billing', { as: await seeds.hobby() })
+  const open = section(page).getByRole('button', { name: /^Breakdown of/ })
+  await open.click()
+  const dialog = page.getByRole('dialog', { name: /^Spend in/ })
+  await expect(dialog).toContainText('Nothing was spent in this month.')
+  await refuse(page, 'get', '/wallet/spend', 500, 'Something went wrong. Please try again.')
+  await dialog.getByRole('tab', { name: 'Days' }).click()
+  await expect(dialog.getByRole('alert')).toContainText('Failed to fetch the spend')
+  await expect(dialog.getByRole('alert')).toContainText('Something went wrong. Please try again.')
+  await page.unrouteAll()
+  await dialog.getByRole('button', { name: 'Try again' }).click()
+  await expect(dialog).toContainText('Nothing was spent in this month.')
 })

@@ -73,8 +73,13 @@ export class Seeds {
     return Client.signIn(this.homeport, `${name}-${Math.random().toString(36).slice(2, 10)}@example.com`)
   }
 
-  /** Pays for a Pro team through the test checkout and returns its id. */
-  async proTeam(admin: Client, name: string, seats: number): Promise<string> {
+  /** Pays for a Pro team through the test checkout, for its first month only if so wished, and returns its id. */
+  async proTeam(
+    admin: Client,
+    name: string,
+    seats: number,
+    outcome: 'pay' | 'pay_once' = 'pay',
+  ): Promise<string> {
     const { checkout_url } = await admin.post<{ checkout_url: string }>('/teams/checkout', {
       name,
       description: '',
@@ -82,7 +87,7 @@ export class Seeds {
     })
     await fetch(checkout_url, {
       method: 'POST',
-      body: new URLSearchParams({ outcome: 'pay' }),
+      body: new URLSearchParams({ outcome }),
       redirect: 'manual',
     })
     let id: string | undefined

@@ -3,7 +3,7 @@ import { clsx } from 'clsx'
 import type { KeyboardEvent, ReactNode } from 'react'
 import { type ButtonStyles, buttonStyles } from './button'
 
-interface ButtonLinkProps extends Pick<LinkProps, 'to' | 'search'>, ButtonStyles {
+interface ButtonLinkProps extends Pick<LinkProps, 'to' | 'search' | 'hash'>, ButtonStyles {
   className?: string
   icon?: ReactNode
   children: ReactNode
@@ -46,7 +46,7 @@ function pressOnSpace(event: KeyboardEvent<HTMLElement>): void {
 export function TextLink({
   className,
   ...rest
-}: Pick<LinkProps, 'to' | 'search'> & { className?: string; children: ReactNode }) {
+}: Pick<LinkProps, 'to' | 'search' | 'hash'> & { className?: string; children: ReactNode }) {
   return (
     <Link
       className={clsx(

@@ -28,7 +28,7 @@ export function Tabs<Value extends string>({ label, value, tabs, onChange, child
         ref={list}
         role="tablist"
         aria-label={label}
-        className="grid grid-cols-3 border-line-1 border-b sm:flex sm:gap-6"
+        className="grid auto-cols-fr grid-flow-col border-line-1 border-b sm:flex sm:gap-6"
       >
         {tabs.map((tab) => (
           <button

@@ -7,7 +7,7 @@ import { useSession, useTeam } from '@/features/session/queries'
 import { useVolumes } from '@/features/volumes/queries'
 import { useBalance, useTransactions } from '@/features/wallet/queries'
 import { Button } from '@/ui/button'
-import { TextLink } from '@/ui/button-link'
+import { ButtonLink, TextLink } from '@/ui/button-link'
 import { ListError } from '@/ui/list-error'
 import { Notice } from '@/ui/notice'
 import { Page } from '@/ui/page'
@@ -19,7 +19,7 @@ import { TransactionHistory } from './transaction-history'
 import { useReturn } from './use-return'
 
 // It is the last of the page, below the fold: nothing moves when it comes.
-const Statements = lazy(() => import('./statements'))
+const Account = lazy(() => import('./account'))
 
 /** The team's wallet: what is in it, how to fill it, where it went. */
 export function BillingPage() {
@@ -53,15 +53,22 @@ export function BillingPage() {
       subtitle={signedIn ? copy.billing.subtitle : copy.billing.subtitleVisitor}
       refreshing={loads.some((load) => load.isFetching && !load.isPending)}
       actions={
-        <Button
-          busy={refreshing || firstLoad}
-          disabled={!signedIn}
-          title={signedIn ? undefined : copy.billing.signInToRefresh}
-          icon={<RefreshCw size={14} aria-hidden="true" />}
-          onClick={refresh}
-        >
-          {copy.billing.refresh}
-        </Button>
+        <>
+          {signedIn ? (
+            <ButtonLink to="/billing" hash="plan" kind="ghost" className="max-sm:order-last">
+              {copy.billing.plan}
+            </ButtonLink>
+          ) : null}
+          <Button
+            busy={refreshing || firstLoad}
+            disabled={!signedIn}
+            title={signedIn ? undefined : copy.billing.signInToRefresh}
+            icon={<RefreshCw size={14} aria-hidden="true" />}
+            onClick={refresh}
+          >
+            {copy.billing.refresh}
+          </Button>
+        </>
       }
     >
       {switching ? <Notice tone="info">{copy.billing.switching}</Notice> : null}
@@ -98,7 +105,7 @@ export function BillingPage() {
       />
       {signedIn && team ? (
         <Suspense>
-          <Statements key={team.id} teamId={team.id} />
+          <Account key={team.id} team={team} />
         </Suspense>
       ) : null}
     </Page>

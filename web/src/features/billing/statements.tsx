@@ -11,13 +11,14 @@ import { Button } from '@/ui/button'
 import { ListError } from '@/ui/list-error'
 import { Skeleton } from '@/ui/spinner'
 import { phaseOf } from './model'
+import { MonthDialog } from './month-dialog'
 import { statementsQuery, useStatementFile } from './statement-queries'
 
 const texts = copy.statements
 const shownAtFirst = 4
 
 /** A statement for each month of the wallet, to keep as a file. */
-export default function Statements({ teamId }: { teamId: string }) {
+export function Statements({ teamId }: { teamId: string }) {
   const list = useQuery(statementsQuery(teamId))
   const [all, setAll] = useState(false)
   const months = list.data ?? []
@@ -53,6 +54,7 @@ export default function Statements({ teamId }: { teamId: string }) {
 /** A month: what it came to once it is over, and its files. */
 function Month({ teamId, statement }: { teamId: string; statement: Statement }) {
   const name = monthName(statement.month)
+  const [open, setOpen] = useState(false)
   return (
     <li className="flex flex-wrap items-center gap-x-6 gap-y-2 px-5 py-3 text-control">
       <span className="flex min-w-40 flex-1 items-center gap-3 font-medium text-hi">
@@ -65,10 +67,14 @@ function Month({ teamId, statement }: { teamId: string; statement: Statement }) 
           <Sum label={texts.closing} amount={statement.closing_balance} />
         </dl>
       ) : null}
-      <span className="flex gap-2">
+      <span className="flex flex-wrap gap-2">
+        <Button size="small" aria-label={texts.breakdownOf(name)} onClick={() => setOpen(true)}>
+          {texts.breakdown}
+        </Button>
         <File teamId={teamId} month={statement.month} name={name} kind="pdf" />
         <File teamId={teamId} month={statement.month} name={name} kind="csv" />
       </span>
+      <MonthDialog teamId={teamId} month={statement.month} open={open} onClose={() => setOpen(false)} />
     </li>
   )
 }
