@@ -109,6 +109,16 @@ export function useInvite(teamId: string) {
   })
 }
 
+/** Gives the team another name; the shell shows it as soon as the team was read anew. */
+export function useRenameTeam(teamId: string) {
+  const client = useQueryClient()
+  return useMutation({
+    mutationFn: async (name: string) =>
+      call('patch', '/teams/{id}', { path: { id: teamId }, body: { name } }),
+    onSuccess: () => client.invalidateQueries({ queryKey: ['user-info'] }),
+  })
+}
+
 /** Deletes a team and goes home, to the personal one. */
 export function useDeleteTeam() {
   return useMutation({

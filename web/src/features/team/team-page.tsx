@@ -2,6 +2,7 @@ import { reasonOf } from '@/api/error'
 import { copy } from '@/copy/en'
 import { useSession, useTeam } from '@/features/session/queries'
 import { Badge } from '@/ui/badge'
+import { TextLink } from '@/ui/button-link'
 import { EmptyState } from '@/ui/empty-state'
 import { ListError } from '@/ui/list-error'
 import { Page } from '@/ui/page'
@@ -12,6 +13,7 @@ import { InviteForm } from './invite-form'
 import { MemberList } from './member-list'
 import { capacityOf } from './model'
 import { useMembers } from './queries'
+import { Rename } from './rename'
 
 /** The team on stage: who is in it, who may come, and its end. */
 export function TeamPage() {
@@ -36,6 +38,7 @@ export function TeamPage() {
       {team ? (
         <section aria-label={team.name} className="flex flex-wrap items-center gap-x-4 gap-y-1">
           <h2 className="wrap-anywhere font-semibold text-card">{team.name}</h2>
+          {team.role === 'admin' ? <Rename team={team} /> : null}
           <Badge tone={team.plan === 'pro' ? 'beacon' : 'quiet'}>
             {team.plan === 'pro' ? copy.shell.plan.pro : copy.shell.plan.hobby}
           </Badge>
@@ -46,6 +49,11 @@ export function TeamPage() {
                 {copy.teams.memberCount(members.length, capacityOf(team))}
               </span>
             </p>
+          ) : null}
+          {team.plan === 'pro' ? (
+            <TextLink to="/billing" hash="plan" className="text-control">
+              {copy.teams.managePlan}
+            </TextLink>
           ) : null}
         </section>
       ) : null}
