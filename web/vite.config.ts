@@ -18,7 +18,7 @@ const base = [
   /src\/api\/(client|config|error|session)\.ts$/,
   /src\/copy\/en\.ts\?(app|offer)$/,
   /src\/features\/(session|offers)\//,
-  /src\/lib\/(cookie|gpu|level|money|offers|redirect|storage|store)\.ts$/,
+  /src\/lib\/(cookie|gpu|lazy|level|money|offers|redirect|storage|store)\.ts$/,
   /src\/ui\/(badge|berths|button|button-link|depth-lines|logo|media|meter|page|spinner)\.tsx?$/,
 ]
 

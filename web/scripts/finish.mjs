@@ -25,12 +25,15 @@ const fonts = readdirSync(join(dist, 'assets')).filter(
 const fontLinks = fonts.map(
   (name) => `<link rel="preload" href="/assets/${name}" as="font" type="font/woff2" crossorigin>`,
 )
-const config = '<link rel="preload" href="/config.json" as="fetch" crossorigin>'
+const config = '<link rel="preload" as="fetch" href="/config.json" crossorigin>'
 
 const shell = read('index.html')
-const landingLinks = [...chunksOf('src/routes/landing.tsx')]
-  .filter((file) => !shell.includes(file))
-  .map((file) => `<link rel="modulepreload" href="/${file}">`)
+// What the scripts ask for first, by name in the manifest: it must not wait until they run.
+const preloads = (...entries) =>
+  [...new Set(entries.flatMap((entry) => [...chunksOf(entry)]))]
+    .filter((file) => !shell.includes(file))
+    .map((file) => `<link rel="modulepreload" href="/${file}">`)
+const reactDom = 'node_modules/react-dom/client.js'
 const withHead = (html, links) => html.replace('</head>', `${links.join('')}</head>`)
 // The pages in the shell have a style sheet of their own, which holds the landing page's too.
 const [landingStyles, pageStyles] = ['index.html', 'src/app/shell/shell.tsx'].map(
@@ -38,15 +41,18 @@ const [landingStyles, pageStyles] = ['index.html', 'src/app/shell/shell.tsx'].ma
 )
 if (!shell.includes(landingStyles)) throw new Error('the landing page has lost its style sheet')
 const plain = shell.replace('<!--app-->', '').replace(landingStyles, pageStyles)
-write('index.html', withHead(plain, [...fontLinks, config]))
-// The landing page is complete without its scripts: they must not take the line from its styles and font.
+write('index.html', withHead(plain, [...fontLinks, config, ...preloads(reactDom)]))
+// The landing page is complete without its scripts: they must not take the line from its font.
 const later = (html) =>
-  html.replace(/<(script type="module"|link rel="modulepreload")/g, '<$1 fetchpriority="low"')
+  html.replace(
+    /<(script type="module"|link rel="modulepreload"|link rel="preload" as="fetch")/g,
+    '<$1 fetchpriority="low"',
+  )
 const landing = (markup) =>
   later(
     withHead(
       shell.replace('<!--app-->', () => markup),
-      [...fontLinks, ...landingLinks],
+      [...fontLinks, config, ...preloads(reactDom, 'src/routes/landing.tsx')],
     ),
   )
 write('landing.html', landing(samples))

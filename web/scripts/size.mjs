@@ -10,7 +10,7 @@ const manifest = JSON.parse(readFileSync(join(dist, '.vite/manifest.json'), 'utf
 const sizes = new Map()
 let failed = 0
 
-const entry = closure('index.html')
+const entry = closure('node_modules/react-dom/client.js', closure('index.html'))
 const shell = closure('src/app/shell/shell.tsx', entry)
 const auth = closure(Object.keys(manifest).find((key) => key.includes('@supabase/auth-js')) ?? '', new Set())
 const routes = Object.keys(manifest).filter((key) => key.startsWith('src/routes/'))

@@ -1,6 +1,7 @@
 import { clsx } from 'clsx'
+import { lazy } from '@/lib/lazy'
 
-const rings = Array.from({ length: 11 }, (_, ring) => contour(ring))
+const rings = lazy(() => Array.from({ length: 11 }, (_, ring) => contour(ring)))
 
 /** Bathymetric contours, for the landing page and empty states only. */
 export function DepthLines({ className }: { className?: string }) {
@@ -12,7 +13,7 @@ export function DepthLines({ className }: { className?: string }) {
       fill="none"
       className={clsx('pointer-events-none stroke-tide opacity-16', className)}
     >
-      {rings.map((path, ring) => (
+      {rings().map((path, ring) => (
         <path
           key={path}
           d={path}
