@@ -17,7 +17,7 @@ export function bootScript(): Plugin {
     },
     async buildStart() {
       const text = await transformWithOxc(readFileSync(source, 'utf8'), source)
-      code = `(()=>{${text.code}})()`
+      code = `(()=>{${text.code.replace(/^\s*\/\/.*\n/gm, '')}})()`
       if (!dev && this.environment.name === 'client')
         this.emitFile({ type: 'asset', name: 'boot.js', source: code })
     },

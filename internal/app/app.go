@@ -133,7 +133,7 @@ func open(ctx context.Context, c Config, logs io.Writer) (*App, error) {
 	}
 	a.logger = slog.New(withRequestID{slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: level})})
 	a.https = strings.HasPrefix(c.PublicURL, "https:")
-	a.csp = contentPolicy(c)
+	a.csp = contentPolicy(c, inline{})
 	if err := os.MkdirAll(c.StateDir, 0o711); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}

@@ -18,17 +18,6 @@ import (
 	"homeport.dev/homeport/web"
 )
 
-// contentPolicy is the Content-Security-Policy of every page: nothing from
-// anywhere else, no script or style in the page itself.
-func contentPolicy(c Config) string {
-	connect := "'self'"
-	if c.APIURL != "" {
-		connect += " " + c.APIURL
-	}
-	return "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
-		"media-src 'self'; connect-src " + connect + "; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
-}
-
 // agentHandler is the agent API as sandbox pods reach it; it is made after the
 // sandbox itself, so it is looked up at each call.
 func (a *App) agentHandler() http.Handler {
@@ -138,7 +127,7 @@ func (a *App) page() (http.Handler, error) {
 	site, err := newSite(web.Dist, apitype.Config{
 		APIBase: base, AuthURL: a.config.PublicURL + "/auth/v1", PodHost: a.config.PodHost,
 		SupportEmail: a.config.SupportEmail, SalesEmail: a.config.SalesEmail,
-	})
+	}, func(own inline) string { return contentPolicy(a.config, own) })
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"mime"
 	"net/http"
@@ -17,19 +18,30 @@ import (
 type site struct {
 	files  fs.FS
 	config []byte
+	// policy is the Content-Security-Policy of the landing page, the one
+	// document with a script and a style sheet in itself.
+	policy string
 	// made are documents that differ from their files.
 	made map[string]document
 }
 
+const landingFile = "landing.html"
+
 // document is a page made at the start, plain and gzipped.
 type document struct{ plain, gzipped []byte }
 
-func newSite(files fs.FS, c apitype.Config) (*site, error) {
+// newSite makes the site of a build. policy writes the Content-Security-Policy
+// of a document that holds the given sources in itself.
+func newSite(files fs.FS, c apitype.Config, policy func(inline) string) (*site, error) {
 	text, err := json.Marshal(c)
 	if err != nil {
 		return nil, err
 	}
-	return &site{files: files, config: text, made: map[string]document{}}, nil
+	landing, err := fs.ReadFile(files, landingFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // without a build there is no page, but an API
+		return nil, err
+	}
+	return &site{files: files, config: text, policy: policy(inlineOf(string(landing))), made: map[string]document{}}, nil
 }
 
 // ServeHTTP answers GET and HEAD.
@@ -46,7 +58,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(s.config) // the client went away
 		return
 	case name == "" || name == "home":
-		name = "landing.html"
+		name = landingFile
 	case !s.has(name) && strings.HasPrefix(name, "assets/"):
 		http.NotFound(w, r)
 		return
@@ -57,6 +69,9 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	} else {
 		w.Header().Set("Cache-Control", "no-cache")
+	}
+	if name == landingFile {
+		w.Header().Set("Content-Security-Policy", s.policy)
 	}
 	s.serve(w, r, name)
 }

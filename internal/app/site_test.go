@@ -35,7 +35,7 @@ func builtSite(t *testing.T) *site {
 		"landing.html.br":    {Data: []byte("packed samples")},
 		"index.html":         {Data: []byte("<head></head>shell")},
 		".vite/landing.html": {Data: []byte("<head></head>@@quote1@@|@@name1@@|@@work1@@|@@quote3@@")},
-	}, apitype.Config{})
+	}, apitype.Config{}, func(own inline) string { return contentPolicy(Config{}, own) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -91,6 +91,62 @@ test('38 the heading is in the page before any script', async ({ browser, reques
   await context.close()
 })
 
+/** Opens the landing page with its document changed on the way, and returns what the browser refused of it. */
+async function refused(page: Page, change: (html: string) => string): Promise<string[]> {
+  await page.addInitScript(() => {
+    const seen: string[] = []
+    Object.assign(window, { seen })
+    document.addEventListener('securitypolicyviolation', (event) => seen.push(event.effectiveDirective))
+  })
+  await page.route('**/', async (route) => {
+    const answer = await route.fetch()
+    const html = await answer.text()
+    expect(change(html)).not.toBe(html)
+    await route.fulfill({ response: answer, body: change(html) })
+  })
+  await page.goto('/')
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Every GPU cloud.One home port.')
+  return page.evaluate<string[]>('window.seen')
+}
+
+test('38 the script and the style sheet in the page run byte for byte, or not at all', async ({
+  page,
+  homeport,
+}) => {
+  const background = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor)
+  const boot = () => page.evaluate(() => typeof window.homeportBoot)
+  const policy = (await fetch(homeport.url)).headers.get('content-security-policy') ?? ''
+  expect(policy).toMatch(/script-src 'self' 'sha256-[^']+'; style-src 'self' 'sha256-[^']+';/)
+  expect(policy).not.toContain('unsafe')
+
+  expect(await refused(page, (html) => html.replace('<title>', '<!-- as it is --><title>'))).toEqual([])
+  expect(await boot()).toBe('object')
+  const painted = await background()
+
+  await page.unrouteAll()
+  expect(await refused(page, (html) => html.replace('<script>', '<script> '))).toEqual(['script-src-elem'])
+  expect(await boot()).toBe('undefined')
+  expect(await background()).toBe(painted)
+
+  await page.unrouteAll()
+  expect(await refused(page, (html) => html.replace('<style>', '<style> '))).toEqual(['style-src-elem'])
+  expect(await boot()).toBe('object')
+  expect(await background()).not.toBe(painted)
+
+  await page.unrouteAll()
+  const stranger = '<script>window.stranger = 1</script></head>'
+  expect(await refused(page, (html) => html.replace('</head>', stranger))).toEqual(['script-src-elem'])
+  expect(await page.evaluate('typeof window.stranger')).toBe('undefined')
+})
+
+test('38 no other document has a script or a style sheet in itself', async ({ request }) => {
+  for (const path of ['/pods', '/auth', '/billing']) {
+    const answer = await request.get(path)
+    expect(answer.headers()['content-security-policy']).toMatch(/script-src 'self'; style-src 'self';/)
+    expect(await answer.text()).not.toMatch(/<style|<script>/)
+  }
+})
+
 /**
  * How much longer than alone a program takes here now. A busy machine has slowed the page down already: what is
  * left of the four times is the browser's part.

@@ -48,10 +48,17 @@ const later = (html) =>
     /<(script type="module"|link rel="modulepreload"|link rel="preload" as="fetch")/g,
     '<$1 fetchpriority="low"',
   )
+// Its first painting waits for no second answer: what it needs stands in the document. The server finds the
+// elements without attributes and allows exactly their bytes (internal/app/policy.go).
+const whole = shell
+  .replace(/<script src="\/(assets\/boot-[^"]+)"><\/script>/, (_, file) => within('script', file))
+  .replace(/<link rel="stylesheet"[^>]* href="\/([^"]+)">/, (_, file) => within('style', file))
+if (!whole.includes('<script>') || !whole.includes('<style>'))
+  throw new Error('the landing page lacks its boot script or its style sheet')
 const landing = (markup) =>
   later(
     withHead(
-      shell.replace('<!--app-->', () => markup),
+      whole.replace('<!--app-->', () => markup),
       [...fontLinks, config, ...preloads(reactDom, 'src/routes/landing.tsx')],
     ),
   )
@@ -73,6 +80,13 @@ function chunksOf(entry, seen = new Set()) {
   seen.add(file)
   for (const key of imports) chunksOf(key, seen)
   return seen
+}
+
+/** An element that holds a file of the build. */
+function within(element, file) {
+  const text = read(file).trim()
+  if (text.includes('</')) throw new Error(`${file} would end its ${element} element too early`)
+  return `<${element}>${text}</${element}>`
 }
 
 function write(name, text) {
