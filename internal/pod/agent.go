@@ -162,7 +162,7 @@ update instance set agent_seen_wall_at = $2, gone_seen_wall_at = null
  where id = $1 and state not in ('terminating', 'gone')`
 
 const sqlNoteProgress = `
-update pod set progress = $2, progress_moved = $3, progress_wall_at = $4
+update pod set progress = $2, progress_moved = $3, progress_wall_at = $4, moved_wall_at = $4
  where id = $1 and (progress <> $2 or progress_moved <> $3) and status in ('mounting', 'deleting', 'switching_off')`
 
 const sqlClearUnreachable = `
@@ -252,7 +252,7 @@ func (s *Service) Sign(ctx context.Context, a *Agent, sign agentapi.Sign) (agent
 }
 
 const sqlNoteSynced = `
-update pod set synced_at = $2, progress_wall_at = $3 where id = $1 and restored_wall_at is not null`
+update pod set synced_at = $2, progress_wall_at = $3, moved_wall_at = $3 where id = $1 and restored_wall_at is not null`
 
 // NoteCommitTx joins the transaction that moves a volume's head, before the
 // volume is locked: the pod shows when it was last synced. It refuses the
@@ -293,6 +293,10 @@ func (s *Service) finalDone(ctx context.Context, a *Agent) error {
 		}
 		wall := s.Clock.Wall()
 		p.FinalWallAt, p.NextWallAt, p.Progress = &wall, &wall, 100
+		p.restFinal(s.Clock.Now(), s.Limits)
+		if err := s.stopMeterTx(ctx, tx, p); err != nil {
+			return err
+		}
 		if err := savePod(ctx, tx, p); err != nil {
 			return err
 		}

@@ -42,6 +42,9 @@ func (s *Service) Delete(ctx context.Context, scope team.Scope, podID uuid.UUID)
 		now := s.Clock.Now()
 		p.DeleteRequestedAt = &now
 		p.EndedByUserEarly = p.ReadyAt == nil
+		if err := s.priceFinalTx(ctx, tx, p, now); err != nil {
+			return err
+		}
 		return s.endTx(ctx, tx, p, UserEnd, ReasonUser, "", now)
 	})
 	if err != nil {
@@ -108,6 +111,7 @@ func (s *Service) finishTx(ctx context.Context, tx pgx.Tx, p *Pod) error {
 	now, wall := s.Clock.Now(), s.Clock.Wall()
 	p.Status, p.StatusWallAt = status, wall
 	p.EndedAt, p.EndedWallAt, p.NextWallAt = &now, &wall, nil
+	p.restFinal(s.movedAt(p), s.Limits)
 	if err := s.dropInstancesTx(ctx, tx, p.ID, "the pod ended"); err != nil {
 		return err
 	}

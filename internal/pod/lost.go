@@ -93,7 +93,7 @@ func (s *Service) lose(ctx context.Context, p *Pod) error {
 		if p.Status.Ending() {
 			p.StatusDetail = detail
 			// It may have been lost before its end was asked for.
-			if at := s.lastKnown(p, in); p.StoppedAt != nil && at.Before(*p.StoppedAt) {
+			if at := s.lastKnown(p, in); p.ReadyAt != nil && (p.StoppedAt == nil || at.Before(*p.StoppedAt)) {
 				p.StoppedAt = &at
 			}
 			return s.finishTx(ctx, tx, p)

@@ -84,11 +84,13 @@ type Pod struct {
 	CreatedAt          time.Time  // business time, as all _at
 	ReadyAt            *time.Time // the meter's start
 	DeleteRequestedAt  *time.Time
-	StoppedAt          *time.Time // the meter's end
+	StoppedAt          *time.Time // the meter's end; nil again while a last sync is charged
 	SyncedAt           *time.Time
 	EndedAt            *time.Time
-	StatusWallAt       time.Time // wall time, as all _wall_at
+	FinalPaidFromAt    *time.Time // the last sync is charged from then on; nil: it is not
+	StatusWallAt       time.Time  // wall time, as all _wall_at
 	ProgressWallAt     time.Time
+	MovedWallAt        *time.Time // the last progress itself, whatever excuses a stall
 	RestoredWallAt     *time.Time // the agent reported /workspace whole
 	FinalWallAt        *time.Time // the last sync is committed and published
 	EndedWallAt        *time.Time
@@ -161,6 +163,8 @@ type Limits struct {
 	StartingFor                  time.Duration // 20 min
 	MountingStall                time.Duration // 30 min without progress
 	FinalStall                   time.Duration // 15 min without progress
+	FreeFinals                   int           // 10 last syncs per team and UTC day
+	FinalFree, FinalPaid         time.Duration // 10 min of a last sync; at most 60 min after it
 	PortFirst, PortLast          int           // 20000 to 29999
 	LaunchFor                    time.Duration // 60 s, a provider's answer to Launch
 	LocateFor                    time.Duration // 3 min, how long a machine may appear late
@@ -187,12 +191,15 @@ func (l Limits) withDefaults() Limits {
 	count(&l.HobbyGPUs, 16)
 	count(&l.ProGPUs, 64)
 	count(&l.FreeSetups, 5)
+	count(&l.FreeFinals, 10)
 	count(&l.PortFirst, 20000)
 	count(&l.PortLast, 29999)
 	span(&l.PendingFor, 5*time.Minute)
 	span(&l.StartingFor, 20*time.Minute)
 	span(&l.MountingStall, 30*time.Minute)
 	span(&l.FinalStall, 15*time.Minute)
+	span(&l.FinalFree, 10*time.Minute)
+	span(&l.FinalPaid, time.Hour)
 	span(&l.LaunchFor, time.Minute)
 	span(&l.LocateFor, 3*time.Minute)
 	span(&l.Quiet, 90*time.Second)

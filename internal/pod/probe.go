@@ -55,8 +55,12 @@ func (s *Service) readyTx(ctx context.Context, tx pgx.Tx, p *Pod) error {
 	if err := savePod(ctx, tx, p); err != nil {
 		return err
 	}
+	return s.startMeterTx(ctx, tx, p, now)
+}
+
+func (s *Service) startMeterTx(ctx context.Context, tx pgx.Tx, p *Pod, at time.Time) error {
 	return s.Wallet.StartTx(ctx, tx, wallet.Start{
-		TeamID: p.TeamID, ResourceID: p.ID, Kind: wallet.PodRuntime, Rate: p.Rate, At: now,
+		TeamID: p.TeamID, ResourceID: p.ID, Kind: wallet.PodRuntime, Rate: p.Rate, At: at,
 		Description: fmt.Sprintf("Pod %s · %dx %s", id.First(p.ID), p.GPUCount, strings.ReplaceAll(p.GPUType, "_", " ")),
 	})
 }

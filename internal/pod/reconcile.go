@@ -49,6 +49,9 @@ func (s *Service) step(ctx context.Context, podID uuid.UUID) (bool, error) {
 	if err := s.excuse(ctx, p, now); err != nil {
 		return false, err
 	}
+	if err := s.meterFinal(ctx, p); err != nil {
+		return false, err
+	}
 	act, after := decide(p, in, now, s.Limits)
 	if err := s.lookAgain(ctx, p, act, now.wall.Add(after)); err != nil {
 		return false, err

@@ -18,7 +18,8 @@ select id, team_id, created_by, volume_id, volume_epoch, ssh_key_id, status, sta
        max_rate_usd_micro_per_hour, list_rate_usd_micro_per_hour, ssh_port, ssh_host, host_key_sealed,
        host_key_fingerprint, probe_key_sealed, probe_key_line, attempts, created_at, ready_at,
        delete_requested_at, stopped_at, synced_at, ended_at, status_wall_at, progress_wall_at,
-       restored_wall_at, final_wall_at, ended_wall_at, next_wall_at, ended_by_user_early
+       restored_wall_at, final_wall_at, ended_wall_at, next_wall_at, ended_by_user_early,
+       final_paid_from_at, moved_wall_at
   from pod
  where id = $1`
 
@@ -28,7 +29,8 @@ select id, team_id, created_by, volume_id, volume_epoch, ssh_key_id, status, sta
        max_rate_usd_micro_per_hour, list_rate_usd_micro_per_hour, ssh_port, ssh_host, host_key_sealed,
        host_key_fingerprint, probe_key_sealed, probe_key_line, attempts, created_at, ready_at,
        delete_requested_at, stopped_at, synced_at, ended_at, status_wall_at, progress_wall_at,
-       restored_wall_at, final_wall_at, ended_wall_at, next_wall_at, ended_by_user_early
+       restored_wall_at, final_wall_at, ended_wall_at, next_wall_at, ended_by_user_early,
+       final_paid_from_at, moved_wall_at
   from pod
  where id = $1
    for update`
@@ -39,7 +41,8 @@ select id, team_id, created_by, volume_id, volume_epoch, ssh_key_id, status, sta
        max_rate_usd_micro_per_hour, list_rate_usd_micro_per_hour, ssh_port, ssh_host, host_key_sealed,
        host_key_fingerprint, probe_key_sealed, probe_key_line, attempts, created_at, ready_at,
        delete_requested_at, stopped_at, synced_at, ended_at, status_wall_at, progress_wall_at,
-       restored_wall_at, final_wall_at, ended_wall_at, next_wall_at, ended_by_user_early
+       restored_wall_at, final_wall_at, ended_wall_at, next_wall_at, ended_by_user_early,
+       final_paid_from_at, moved_wall_at
   from pod
  where team_id = $1 and (status <> 'deleted' or ended_wall_at > $2)
  order by created_at desc, id`
@@ -98,7 +101,8 @@ update pod
        ready_at = @ready, delete_requested_at = @delete_requested, stopped_at = @stopped,
        synced_at = @synced, ended_at = @ended, status_wall_at = @status_wall,
        progress_wall_at = @progress_wall, restored_wall_at = @restored_wall, final_wall_at = @final_wall,
-       ended_wall_at = @ended_wall, next_wall_at = @next_wall, ended_by_user_early = @early
+       ended_wall_at = @ended_wall, next_wall_at = @next_wall, ended_by_user_early = @early,
+       final_paid_from_at = @final_paid_from
  where id = @id`
 
 // savePod writes back what changes in a pod's life. The caller holds its lock.
@@ -110,7 +114,7 @@ func savePod(ctx context.Context, tx pgx.Tx, p *Pod) error {
 		"delete_requested": p.DeleteRequestedAt, "stopped": p.StoppedAt, "synced": p.SyncedAt,
 		"ended": p.EndedAt, "status_wall": p.StatusWallAt, "progress_wall": p.ProgressWallAt,
 		"restored_wall": p.RestoredWallAt, "final_wall": p.FinalWallAt, "ended_wall": p.EndedWallAt,
-		"next_wall": p.NextWallAt, "early": p.EndedByUserEarly,
+		"next_wall": p.NextWallAt, "early": p.EndedByUserEarly, "final_paid_from": p.FinalPaidFromAt,
 	})
 	if err != nil {
 		return fmt.Errorf("save pod %s: %w", p.ID, err)
