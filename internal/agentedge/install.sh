@@ -44,6 +44,9 @@ RUN
 chmod 700 "$dir/run"
 # The agent is the SSH server of the pod: the image's own gives way. Sessions
 # that are open, such as the one that may have brought this script, stay.
+if [ "${HP_MODE:-machine}" = container ]; then
+  exec "$dir/run" </dev/null
+fi
 if [ -d /run/systemd/system ] && has systemctl; then
   cat >/etc/systemd/system/homeport-agent.service <<UNIT
 [Unit]
@@ -69,9 +72,6 @@ UNIT
 fi
 if has service; then
   service ssh stop >/dev/null 2>&1 || service sshd stop >/dev/null 2>&1 || true
-fi
-if [ "${HP_MODE:-machine}" = container ]; then
-  exec "$dir/run" </dev/null
 fi
 if [ -f "$dir/pid" ]; then kill -- "-$(cat "$dir/pid")" 2>/dev/null || true; fi
 setsid "$dir/run" </dev/null >"$dir/log" 2>&1 &
