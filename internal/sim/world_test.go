@@ -72,7 +72,10 @@ func TestTheBooksSurviveCrashes(t *testing.T) {
 	s := newWorld(t, seed)
 	// About a day passes with each crash, and a day of a resource is a transfer.
 	s.buildFleet(max(1, transfers/crashes/16), 20)
-	for s.appCrashes+s.dbCrashes < crashes || s.charges() < transfers {
+	for rounds := 0; s.appCrashes+s.dbCrashes < crashes || s.charges() < transfers; rounds++ {
+		if rounds > 10+3*crashes {
+			t.Fatalf("%d transfers after %d rounds: the days are not settled", s.charges(), rounds)
+		}
 		s.round()
 		if n := s.appCrashes + s.dbCrashes; n%25 == 0 {
 			t.Logf("%s: %d crashes of the server (%d at failpoints), %d of the database, %d transfers, %d orders",
