@@ -4,6 +4,7 @@ SHELL := /bin/bash
 WEB_SOURCES := $(shell find web/src web/public web/scripts web/index.html web/*.ts web/package-lock.json -type f 2>/dev/null)
 WEB_BUILT := web/dist/index.html
 BENCH ?= full
+SIM ?=
 
 .PHONY: help run dev build agents web gen lint test race sim bench e2e screenshots ci clean
 
@@ -45,8 +46,8 @@ test: build ## every test: Go, web, browser
 race: ## the packages of money and data under the race detector
 	@go test -race -count=1 ./internal/wallet/... ./internal/pod/... ./internal/volume/... ./internal/snapshot/...
 
-sim: build ## the long fault runs: HOMEPORT_SIM_ROUNDS, HOMEPORT_SIM_CHECKS
-	@scripts/sim
+sim: build ## the long runs: a million transfers, 200 crashes, 10,000 histories
+	@scripts/sim $(SIM)
 
 bench: build ## measure every bar beside its peer; BENCH=smoke for a quick run
 	@scripts/bench $(BENCH)
