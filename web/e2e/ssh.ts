@@ -1,5 +1,5 @@
 // The real OpenSSH client, as a user would run it after copying the command.
-import { execFile, execFileSync } from 'node:child_process'
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -40,11 +40,36 @@ export class Ssh {
     return run('ssh', [...this.options, ...args, command], input)
   }
 
+  /** Logs in on a terminal, as somebody who types `ssh -p PORT root@HOST`. */
+  terminal(copied: string): Terminal {
+    const [, ...args] = copied.split(' ')
+    return new Terminal(spawn('ssh', [...this.options, '-tt', ...args], { stdio: 'pipe' }))
+  }
+
   /** Copies a file in, as scp does for the same address. */
   async copyIn(copied: string, from: string, to: string): Promise<void> {
     const m = /^ssh -p (\d+) (\S+)$/.exec(copied)
     if (m?.[1] === undefined) throw new Error(`not an ssh command: ${copied}`)
     await run('scp', [...this.options, '-P', m[1], from, `${m[2]}:${to}`])
+  }
+}
+
+/** What somebody sees who is logged in. */
+export class Terminal {
+  text = ''
+
+  constructor(private readonly child: ChildProcess) {
+    child.stdout?.on('data', (bytes) => {
+      this.text += String(bytes)
+    })
+  }
+
+  /** Ends the session, if it has not ended by itself. */
+  async close(): Promise<void> {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return
+    const ended = new Promise((done) => this.child.once('exit', done))
+    this.child.kill()
+    await ended
   }
 }
 
