@@ -137,7 +137,7 @@ func newTown(t testing.TB) *town {
 		Notices:  w.notices,
 		Statements: statement.New(statement.Deps{
 			Pool: w.pool, Clock: w.clock.Clock, Wallet: w.wallet, Pods: w.pods, Volumes: volumes, Teams: teams,
-			Emails: w.emails, Payers: payments.PayersTx, Receipts: payments.ReceiptsTx,
+			Emails: w.emails, Payers: payments.PayersTx, Receipts: payments.Receipts,
 		}),
 	})
 	return w

@@ -256,7 +256,7 @@ func (a *App) wireMoney(ctx context.Context) error {
 	})
 	a.statements = statement.New(statement.Deps{
 		Pool: a.pool, Clock: a.clock, Wallet: a.wallet, Pods: a.pods, Volumes: a.volumes, Teams: a.teams,
-		Emails: a.auth.EmailsTx, Payers: a.payments.PayersTx, Receipts: a.payments.ReceiptsTx,
+		Emails: a.auth.EmailsTx, Payers: a.payments.PayersTx, Receipts: a.payments.Receipts,
 	})
 	return nil
 }

@@ -18,6 +18,12 @@ func (o *doors) checkoutPage(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+func (o *doors) checkoutReceipt(w http.ResponseWriter, r *http.Request) {
+	if err := o.Checkout.Receipt(r.Context(), w, r.PathValue("id")); err != nil {
+		o.refuse(w, r, err)
+	}
+}
+
 // checkoutAct is the payer's decision; the answer sends them on as Stripe would.
 func (o *doors) checkoutAct(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 4<<10)

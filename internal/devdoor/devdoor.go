@@ -59,6 +59,7 @@ func New(d Deps) http.Handler {
 	if d.Checkout != nil {
 		mux.HandleFunc("GET /test-checkout/{id}", o.checkoutPage)
 		mux.HandleFunc("POST /test-checkout/{id}", o.checkoutAct)
+		mux.HandleFunc("GET /test-checkout/{id}/receipt", o.checkoutReceipt)
 		mux.HandleFunc("GET /dev/payments", o.readPayments)
 		mux.HandleFunc("POST /dev/payments", o.actPayment)
 	}

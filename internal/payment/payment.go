@@ -176,6 +176,9 @@ type Processor interface {
 	CancelSubscription(ctx context.Context, subscriptionID string) error
 	// ListCases lists the refunds and disputes made since an instant.
 	ListCases(ctx context.Context, since time.Time) ([]Case, error)
+	// ReceiptURL is where the receipt of a payment is shown to whoever has the
+	// address; empty: there is none yet.
+	ReceiptURL(ctx context.Context, paymentID string) (string, error)
 	// ListMovements lists what the processor's own book has of [from, to), the
 	// oldest first.
 	ListMovements(ctx context.Context, from, to time.Time) ([]Movement, error)

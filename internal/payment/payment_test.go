@@ -48,7 +48,11 @@ type bank struct {
 	customers int // made so far
 	cases     []payment.Case
 	purse
-	book  []payment.Movement
+	book []payment.Movement
+
+	receipts      map[string]string // by payment
+	askedReceipts int
+
 	seen  func(payment.TeamOrder)
 	slow  func() // between a reading and its answer
 	down  bool

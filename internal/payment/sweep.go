@@ -38,6 +38,7 @@ func (s *Service) ReadOpen(ctx context.Context) error {
 		s.roll(ctx),
 		readDue(ctx, s, sqlListToRead, s.readOne),
 		readDue(ctx, s, sqlListTeamOrdersToRead, s.readTeamOrder),
+		readDue(ctx, s, sqlListReceiptsToRead, s.readReceipt),
 		readDue(ctx, s, sqlListSetupsToRead, s.readSetup),
 		readDue(ctx, s, sqlListCardsToDetach, s.detach),
 		readDue(ctx, s, sqlListAutomaticToRead, func(ctx context.Context, order uuid.UUID) error {

@@ -39,9 +39,10 @@ type Deps struct {
 	// Emails returns the addresses of users. Unknown users are left out.
 	Emails func(ctx context.Context, tx pgx.Tx, users []uuid.UUID) (map[uuid.UUID]string, error)
 	// Payers tells who made payments, Receipts where their receipts are, by the
-	// payments' ids. Unknown payments are left out.
+	// payments' ids. Unknown payments are left out. Receipts may ask others for
+	// them, so it is in no transaction.
 	Payers   func(ctx context.Context, tx pgx.Tx, payments []string) (map[string]uuid.UUID, error)
-	Receipts func(ctx context.Context, tx pgx.Tx, payments []string) (map[string]string, error)
+	Receipts func(ctx context.Context, payments []string) (map[string]string, error)
 }
 
 // A Service makes statements. It is safe for concurrent use.
@@ -123,6 +124,10 @@ func (s *Service) Make(ctx context.Context, scope team.Scope, month string) (*St
 	st := &Statement{TeamID: scope.TeamID(), AsOf: now, Month: wallet.Month{
 		Start: p.Start, End: p.End, Opening: p.Opening, Totals: p.Totals, Closing: p.Closing,
 	}}
+	receipts, err := s.Receipts(ctx, references(p.Money))
+	if err != nil {
+		return nil, err
+	}
 	err = pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
 		if st.TeamName, err = s.Teams.NameTx(ctx, tx, st.TeamID); err != nil {
 			return err
@@ -133,8 +138,8 @@ func (s *Service) Make(ctx context.Context, scope team.Scope, month string) (*St
 		}
 		st.Members = shares(p.Usage, who)
 		st.Pods, st.Volumes = items(p.Usage, wallet.PodRuntime, who), items(p.Usage, wallet.VolumeStorage, who)
-		st.Money, err = s.entries(ctx, tx, p.Money, who)
-		return err
+		st.Money = entries(p.Money, who, receipts)
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the statement of team %s for %s: %w", st.TeamID, month, err)
@@ -198,11 +203,7 @@ func references(rows []wallet.Transaction) []string {
 	return all
 }
 
-func (s *Service) entries(ctx context.Context, tx pgx.Tx, rows []wallet.Transaction, who people) ([]Entry, error) {
-	receipts, err := s.Receipts(ctx, tx, references(rows))
-	if err != nil {
-		return nil, err
-	}
+func entries(rows []wallet.Transaction, who people, receipts map[string]string) []Entry {
 	var entries []Entry
 	for _, r := range rows {
 		e := Entry{At: r.CreatedAt, Type: r.Type, Description: r.Description, Amount: r.Amount, Reference: r.ReferenceID}
@@ -213,7 +214,7 @@ func (s *Service) entries(ctx context.Context, tx pgx.Tx, rows []wallet.Transact
 		}
 		entries = append(entries, e)
 	}
-	return entries, nil
+	return entries
 }
 
 // items sums up the usage of one kind by resource.

@@ -24,6 +24,39 @@ func TestTheMockTakesTheRequestsForTheBook(t *testing.T) {
 		t.Errorf("balance transactions: %+v, %v", moved, err)
 	}
 	w.last(t, "GET /v1/balance_transactions")
+	if address, err := w.ReceiptURL(t.Context(), "pi_1"); err != nil {
+		t.Errorf("receipt %q, %v", address, err)
+	}
+	w.last(t, "GET /v1/invoice_payments")
+}
+
+// A payment of a checkout has an invoice; one of a saved card has the receipt
+// of its charge.
+func TestReceiptsOfStripe(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch q := r.URL.Query(); {
+		case r.URL.Path == "/v1/invoice_payments" && q.Get("payment[payment_intent]") == "pi_1":
+			_, _ = io.WriteString(w, `{"object":"list","data":[{"id":"inpay_1","object":"invoice_payment",
+				"invoice":{"id":"in_1","object":"invoice","hosted_invoice_url":"https://invoice.stripe.com/i/1"}}]}`)
+		case r.URL.Path == "/v1/invoice_payments":
+			_, _ = io.WriteString(w, `{"object":"list","data":[]}`)
+		case r.URL.Path == "/v1/payment_intents/pi_2" && q.Get("expand[0]") == "latest_charge":
+			_, _ = io.WriteString(w, `{"id":"pi_2","object":"payment_intent","latest_charge":{"id":"ch_2","object":"charge","receipt_url":"https://pay.stripe.com/receipts/2"}}`)
+		default:
+			_, _ = io.WriteString(w, `{"id":"pi_3","object":"payment_intent"}`)
+		}
+	}))
+	t.Cleanup(server.Close)
+	p := stripe.New(stripe.Config{SecretKey: "sk_test_1", APIBase: server.URL})
+	for paymentID, want := range map[string]string{
+		"pi_1": "https://invoice.stripe.com/i/1", "pi_2": "https://pay.stripe.com/receipts/2", "pi_3": "",
+	} {
+		if got, err := p.ReceiptURL(t.Context(), paymentID); err != nil || got != want {
+			t.Errorf("the receipt of %s is %q (%v), want %q", paymentID, got, err, want)
+		}
+	}
 }
 
 // What Stripe's published API answers for each kind of line that concerns us,

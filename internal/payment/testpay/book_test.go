@@ -1,6 +1,9 @@
 package testpay_test
 
 import (
+	"errors"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,4 +68,33 @@ func TestTheTestCheckoutsBookAgrees(t *testing.T) {
 	l.renew()
 	l.agree(0)
 	l.want(55 * money.Dollar)
+}
+
+func TestTheReceiptTellsWhatBecameOfThePayment(t *testing.T) {
+	t.Parallel()
+	l := newTill(t)
+	open := l.order("40")
+	paid := l.topUp("25")
+	if _, err := l.cashier.Refund(t.Context(), paid, "10.00"); err != nil {
+		t.Fatal(err)
+	}
+	receipts, err := l.pay.Receipts(t.Context(), []string{paid})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := strings.TrimSuffix(strings.TrimPrefix(receipts[paid], origin+"/test-checkout/"), "/receipt")
+	page := httptest.NewRecorder()
+	if err := l.cashier.Receipt(t.Context(), page, session); err != nil {
+		t.Fatalf("%v of %v", err, receipts)
+	}
+	for _, want := range []string{"Test receipt: no real money", "$25.00", "Paid by test card", "Refunded", "-$10.00", paid} {
+		if !strings.Contains(page.Body.String(), want) {
+			t.Errorf("%q is not on the receipt:\n%s", want, page.Body)
+		}
+	}
+	for _, none := range []string{open, "cs_test_none"} {
+		if err := l.cashier.Receipt(t.Context(), httptest.NewRecorder(), none); !errors.Is(err, testpay.ErrNotFound) {
+			t.Errorf("a receipt of %s: %v", none, err)
+		}
+	}
 }
