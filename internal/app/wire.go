@@ -285,29 +285,6 @@ func (a *App) processor(ctx context.Context) (payment.Processor, error) {
 	return a.testpay, nil
 }
 
-// handleJobs says who does each kind of job.
-func (a *App) handleJobs() {
-	queue.Handle(a.queue, func(ctx context.Context, j auth.SendLinkJob) error { return a.auth.SendLink(ctx, j) })
-	queue.Handle(a.queue, func(ctx context.Context, j team.SendInvitationJob) error { return a.teams.SendInvitation(ctx, j) })
-	queue.Handle(a.queue, func(ctx context.Context, j pod.ReconcileJob) error { return a.pods.Reconcile(ctx, j.PodID) })
-	queue.Handle(a.queue, func(ctx context.Context, j pod.KeylessJob) error { return a.pods.SendKeyless(ctx, j) })
-	queue.Handle(a.queue, func(ctx context.Context, j notice.LetterJob) error { return a.notices.SendLetter(ctx, j) })
-	queue.Handle(a.queue, func(ctx context.Context, j pod.TerminateJob) error { return a.pods.Terminate(ctx, j.InstanceID) })
-	queue.Handle(a.queue, func(ctx context.Context, j payment.SubscriptionJob) error { return a.payments.ReadSubscription(ctx, j) })
-	queue.Handle(a.queue, func(ctx context.Context, j payment.ChargeJob) error { return a.payments.Charge(ctx, j) })
-	queue.Handle(a.queue, func(ctx context.Context, j payment.CardJob) error { return a.payments.FollowCard(ctx, j) })
-	queue.Handle(a.queue, func(ctx context.Context, _ payment.ReconcileJob) error {
-		_, err := a.payments.Reconcile(ctx)
-		return err
-	})
-	queue.Handle(a.queue, func(ctx context.Context, j testpay.DeliverJob) error {
-		if a.testpay == nil { // its events are of a time before the key
-			return nil
-		}
-		return a.testpay.Deliver(ctx, j)
-	})
-}
-
 func (a *App) forgetAnswers(ctx context.Context) error {
 	return idem.Sweep(ctx, a.pool, a.clock.Wall())
 }

@@ -226,8 +226,10 @@ func newDesk(t *testing.T) *desk {
 	t.Helper()
 	d := &desk{
 		t: t, pool: pgtest.New(t), clock: clock.Fixed(noon),
-		bank: &bank{sessions: map[string]payment.Session{}, opened: map[string]string{}, subs: map[string]payment.Subscription{},
-			purse: purse{cards: map[string]payment.Card{}, detached: map[string]bool{}, paid: map[uuid.UUID]payment.Payment{}}},
+		bank: &bank{
+			sessions: map[string]payment.Session{}, opened: map[string]string{}, subs: map[string]payment.Subscription{},
+			purse: purse{cards: map[string]payment.Card{}, detached: map[string]bool{}, paid: map[uuid.UUID]payment.Payment{}},
+		},
 		jobs: &job.Recorder{},
 	}
 	logger := slog.New(slog.DiscardHandler)
