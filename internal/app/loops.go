@@ -115,6 +115,7 @@ func (a *App) always() []loop {
 			return nil
 		}},
 		{"reaper", time.Minute, a.pods.Reap},
+		{"machines' deadlines", 10 * time.Minute, a.pods.KeepMachines},
 		{"offers", offersEvery, a.offers.Refresh},
 		{"exhaustion", 500 * time.Millisecond, a.meter.FollowSweep},
 		{"settlement", time.Minute, a.meter.SettleSweep},

@@ -43,6 +43,7 @@ func (s *Service) launch(ctx context.Context, p *Pod) error {
 	defer cancel()
 	m, called := adapter.Launch(call, provider.Launch{
 		Name: in.Name, Offer: in.Offer, MaxPrice: in.Offer.UpstreamPrice, SSHPort: in.SSHPort,
+		KeepUntil: in.CreatedWallAt.Add(keepFor),
 		Bootstrap: provider.Bootstrap{AgentURL: s.AgentURL, Token: token, Hostname: id.First(in.PodID)},
 	})
 	fail.Point("pod.launch.called")
