@@ -354,6 +354,7 @@ func TestHTTP(t *testing.T) {
 			tp.Rows = append(tp.Rows, late.row(c.name+": p99", beside))
 		}
 	}
+	tp.Rows = append(tp.Rows, s.alone(u, z)...)
 	tp.Notes = append(tp.Notes, "Load generator, both servers and PostgreSQL share the machine. CPU is that of server and PostgreSQL per request.")
 	publish(t, "20-http", tp.under(at))
 }

@@ -31,11 +31,12 @@ type size struct {
 	conns  int           // connections of the load generator
 	each   time.Duration // of one half of a pair
 	offers int           // in the catalogue
+	rows   int           // transfers in the ledger
 }
 
 var sizes = map[string]size{
-	"smoke": {starts: 1, pods: 2, crowd: 3, broke: 1, rounds: 1, conns: 8, each: 300 * time.Millisecond, offers: 200},
-	"full":  {starts: 5, pods: 50, crowd: 100, broke: 20, rounds: 5, conns: 64, each: 3 * time.Second, offers: 5000},
+	"smoke": {starts: 1, pods: 2, crowd: 3, broke: 1, rounds: 1, conns: 8, each: 300 * time.Millisecond, offers: 200, rows: 5000},
+	"full":  {starts: 5, pods: 50, crowd: 100, broke: 20, rounds: 5, conns: 64, each: 3 * time.Second, offers: 5000, rows: 1_000_000},
 }
 
 // measured returns the size to measure with, or skips the test.
