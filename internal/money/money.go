@@ -36,21 +36,42 @@ var ErrSyntax = errors.New("money: not a decimal number of at most 6 places")
 // Parse reads a JSON number or plain decimal such as "12.34" exactly. Digits
 // beyond the sixth place must be zero. Exponents are read as JSON allows them.
 func Parse(s string) (USD, error) {
-	if s == "" || len(s) > 40 || strings.ContainsAny(s, "/_xXpPbBoO ") {
+	micros, err := parse(s)
+	if err != nil || !micros.IsInt() || !micros.Num().IsInt64() {
 		return 0, ErrSyntax
 	}
-	if i := strings.IndexAny(s, "eE"); i >= 0 && len(s)-i > 4 {
+	return USD(micros.Num().Int64()), nil
+}
+
+// ParseUp reads what Parse reads, of any number of places: part of a
+// micro-dollar counts as one. It is for prices that others computed by floats,
+// such as 1.6567999999999998, which are paid in full.
+func ParseUp(s string) (USD, error) {
+	micros, err := parse(s)
+	if err != nil {
+		return 0, err
+	}
+	up := new(big.Int).Sub(micros.Denom(), big.NewInt(1))
+	up.Add(up, micros.Num()).Div(up, micros.Denom())
+	if !up.IsInt64() {
 		return 0, ErrSyntax
+	}
+	return USD(up.Int64()), nil
+}
+
+// parse reads a decimal as micro-dollars.
+func parse(s string) (*big.Rat, error) {
+	if s == "" || len(s) > 40 || strings.ContainsAny(s, "/_xXpPbBoO ") {
+		return nil, ErrSyntax
+	}
+	if i := strings.IndexAny(s, "eE"); i >= 0 && len(s)-i > 4 {
+		return nil, ErrSyntax
 	}
 	r, ok := new(big.Rat).SetString(s)
 	if !ok {
-		return 0, ErrSyntax
+		return nil, ErrSyntax
 	}
-	r.Mul(r, big.NewRat(int64(Dollar), 1))
-	if !r.IsInt() || !r.Num().IsInt64() {
-		return 0, ErrSyntax
-	}
-	return USD(r.Num().Int64()), nil
+	return r.Mul(r, big.NewRat(int64(Dollar), 1)), nil
 }
 
 // Decimal writes the amount as an exact decimal literal without trailing

@@ -26,6 +26,24 @@ func TestParseIsExactOrRefuses(t *testing.T) {
 	}
 }
 
+func TestPricesOfOthersAreReadInFull(t *testing.T) {
+	good := map[string]money.USD{
+		"0": 0, "2.7068": 2_706_800, "1.6567999999999998": 1_656_800, "2.4068000000000001": 2_406_801, "1e-7": 1, "0.0000001": 1,
+		"-0.0000001": 0, "-1.0000009": -1_000_000, "9223372036854.775807": 1<<63 - 1,
+	}
+	for in, want := range good {
+		got, err := money.ParseUp(in)
+		if err != nil || got != want {
+			t.Errorf("ParseUp(%q) = %d, %v; want %d", in, got, err, want)
+		}
+	}
+	for _, in := range []string{"", "x", "1/2", "NaN", "1e30", "9223372036854.7758071"} {
+		if got, err := money.ParseUp(in); err == nil {
+			t.Errorf("ParseUp(%q) = %d, want an error", in, got)
+		}
+	}
+}
+
 func TestDecimalReadsBackEqual(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		u := money.USD(rapid.Int64().Draw(t, "usd"))
