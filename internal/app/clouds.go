@@ -1,6 +1,7 @@
 package app
 
 import (
+	"crypto/ed25519"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -9,9 +10,13 @@ import (
 	"runtime"
 	"time"
 
+	"golang.org/x/crypto/ssh"
+
 	"homeport.dev/homeport/internal/agentedge"
 	"homeport.dev/homeport/internal/provider"
+	"homeport.dev/homeport/internal/provider/bootstrap"
 	"homeport.dev/homeport/internal/provider/cloudapi"
+	"homeport.dev/homeport/internal/provider/prime"
 	"homeport.dev/homeport/internal/provider/ratelimit"
 	"homeport.dev/homeport/internal/provider/shadeform"
 )
@@ -28,6 +33,20 @@ type cloud struct {
 // clouds are all of them, in the order of their names.
 var clouds = []cloud{
 	{
+		prime.Name,
+		func(c *Config) string { return c.PrimeKey },
+		func(c *Config) string { return c.PrimeBase },
+		func(a *App, limits cloudapi.Limiter) (provider.Adapter, error) {
+			key, err := a.bootstrapKey(prime.Name)
+			if err != nil {
+				return nil, err
+			}
+			return prime.New(prime.Config{
+				Key: a.config.PrimeKey, BaseURL: a.config.PrimeBase, Pusher: bootstrap.Pusher{Key: key}, Limiter: limits, Clock: a.clock, Logger: a.logger,
+			})
+		},
+	},
+	{
 		shadeform.Name,
 		func(c *Config) string { return c.ShadeformKey },
 		func(c *Config) string { return c.ShadeformBase },
@@ -37,6 +56,20 @@ var clouds = []cloud{
 			})
 		},
 	},
+}
+
+// bootstrapKey is the key by which agents are brought to the machines of a cloud
+// that takes no script: the same on all nodes, and another for each cloud.
+func (a *App) bootstrapKey(cloud string) (ssh.Signer, error) {
+	master, err := a.masterKey()
+	if err != nil {
+		return nil, err
+	}
+	key, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(derived(master, "bootstrap key at "+cloud)))
+	if err != nil {
+		return nil, fmt.Errorf("bootstrap key at %s: %w", cloud, err)
+	}
+	return key, nil
 }
 
 // realOffersEvery is how often a real cloud's list is asked for.

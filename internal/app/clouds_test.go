@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +22,7 @@ func TestCloudsAreSwitchedOnByTheirKeys(t *testing.T) {
 		"nothing":                {[]string{local}, "", nil, true},
 		"a key in public":        {[]string{public, smtp, key}, "", []string{"shadeform"}, false},
 		"a key and the sandbox":  {[]string{public, smtp, key, "HOMEPORT_SANDBOX=on"}, "", []string{"shadeform"}, true},
+		"keys of several":        {[]string{public, smtp, key, "HOMEPORT_PRIME_API_KEY=k"}, "", []string{"prime", "shadeform"}, false},
 		"a key here":             {[]string{local, key}, "machines at shadeform cannot reach http://localhost:8080", nil, false},
 		"a key for a double":     {[]string{local, key, "HOMEPORT_SHADEFORM_BASE_URL=http://127.0.0.1:9/v1"}, "", []string{"shadeform"}, false},
 		"a key in the clear":     {[]string{public, smtp, key, "HOMEPORT_SHADEFORM_BASE_URL=http://api.example/v1"}, "sent in clear", nil, false},
@@ -39,5 +41,29 @@ func TestCloudsAreSwitchedOnByTheirKeys(t *testing.T) {
 		if err != nil || !slices.Equal(c.clouds(), one.on) || c.sandboxSells() != one.sandbox {
 			t.Errorf("%s: clouds %v, sandbox for rent %t, %v", name, c.clouds(), c.sandboxSells(), err)
 		}
+	}
+}
+
+// The key by which agents are brought to machines is the same on every node and
+// after every start, or nobody could enter a machine that another node rented.
+func TestBootstrapKeyIsTheSameOnAllNodes(t *testing.T) {
+	t.Parallel()
+	keyOf := func(master, cloud string) []byte {
+		c, err := Load([]string{"HOMEPORT_PUBLIC_URL=http://localhost:8080", "HOMEPORT_MASTER_KEY=" + master}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, err := (&App{config: c}).bootstrapKey(cloud)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return key.PublicKey().Marshal()
+	}
+	one, two := strings.Repeat("1a", 32), strings.Repeat("2b", 32)
+	if !bytes.Equal(keyOf(one, "prime"), keyOf(one, "prime")) {
+		t.Error("two nodes have different keys")
+	}
+	if bytes.Equal(keyOf(one, "prime"), keyOf(two, "prime")) || bytes.Equal(keyOf(one, "prime"), keyOf(one, "other")) {
+		t.Error("two installations, or two clouds, have the same key")
 	}
 }

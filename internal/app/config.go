@@ -39,6 +39,8 @@ type Config struct {
 	StripeBase    string `name:"STRIPE_API_BASE" doc:"address of Stripe's API; empty: https://api.stripe.com"`
 	StripeTax     string `name:"STRIPE_TAX" default:"none" doc:"tax on top of the prices: none, or automatic by Stripe Tax"`
 	MasterKey     string `name:"MASTER_KEY" secret:"true" doc:"64 hex digits that seal secrets in the database; empty: drawn once into the state folder"`
+	PrimeKey      string `name:"PRIME_API_KEY" secret:"true" doc:"key of the Prime Intellect account to rent from; empty: it is not rented from"`
+	PrimeBase     string `name:"PRIME_BASE_URL" doc:"address of Prime Intellect's API; empty: https://api.primeintellect.ai/api/v1"`
 	ShadeformKey  string `name:"SHADEFORM_API_KEY" secret:"true" doc:"key of the Shadeform account to rent from; empty: it is not rented from"`
 	ShadeformBase string `name:"SHADEFORM_BASE_URL" doc:"address of Shadeform's API; empty: https://api.shadeform.ai/v1"`
 	Sandbox       string `name:"SANDBOX" default:"auto" doc:"whether sandbox pods are for rent: auto (where no real cloud is), on or off"`
