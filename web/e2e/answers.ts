@@ -10,7 +10,7 @@ type Body<O> = O extends { responses: infer R }
     ? undefined
     : Json<R[keyof R & (200 | 201)]>
   : never
-type Method = 'get' | 'post' | 'patch' | 'delete'
+type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
 type With<M extends Method> = {
   [P in keyof Paths]: Paths[P] extends Record<M, object> ? P : never
 }[keyof Paths]

@@ -2,7 +2,9 @@ import type { components } from './schema.gen'
 
 type Schemas = components['schemas']
 
+export type AutoTopUp = Schemas['AutoTopUp']
 export type Balance = Schemas['Balance']
+export type Card = Schemas['Card']
 export type CreatePod = Schemas['CreatePod']
 export type Invitation = Schemas['Invitation']
 export type Member = Schemas['Member']

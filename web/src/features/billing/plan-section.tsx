@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { ExternalLink } from 'lucide-react'
-import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { reasonOf } from '@/api/error'
 import type { Subscription, Team } from '@/api/types'
 import { copy } from '@/copy/en'
@@ -13,9 +13,11 @@ import { ButtonLink } from '@/ui/button-link'
 import { ListError } from '@/ui/list-error'
 import { Meter } from '@/ui/meter'
 import { Skeleton } from '@/ui/spinner'
+import { AutoTopUpRows } from './auto-rows'
 import { EndDialog } from './end-dialog'
 import { LimitDialog } from './limit-dialog'
 import { subscriptionQuery, useOpenPortal, useResumeSubscription } from './plan-queries'
+import { Row } from './row'
 import { SeatsDialog } from './seats-dialog'
 
 const texts = copy.plan
@@ -35,33 +37,10 @@ export function PlanSection({ team }: { team: Team }) {
       <ul className="card divide-y divide-line-1">
         <PlanRow team={team} admin={admin} />
         <LimitRow team={team} admin={admin} />
+        {admin ? <AutoTopUpRows teamId={team.id} /> : null}
         {admin ? <PortalRow teamId={team.id} /> : null}
       </ul>
     </section>
-  )
-}
-
-interface RowProps {
-  title: string
-  badge?: ReactNode
-  /** What can be done, at the end of the row. */
-  actions?: ReactNode
-  children: ReactNode
-}
-
-/** One thing of the account: what it is, how it stands, and what can be done. */
-export function Row({ title, badge, actions, children }: RowProps) {
-  return (
-    <li className="flex flex-wrap items-center gap-x-8 gap-y-3 px-5 py-4">
-      <div className="min-w-0 flex-1 basis-72">
-        <h3 className="flex items-center gap-3 font-medium text-body tracking-normal">
-          {title}
-          {badge}
-        </h3>
-        <div className="mt-1 grid grid-cols-1 gap-1 text-control">{children}</div>
-      </div>
-      {actions ? <div className="flex flex-wrap gap-2">{actions}</div> : null}
-    </li>
   )
 }
 
