@@ -85,6 +85,8 @@ describe('redirect', () => {
     ['//evil.test', '/pods'],
     ['/\\evil.test', '/pods'],
     ['/\t/evil.test', '/pods'],
+    ['/x/..//evil.test', '/pods'],
+    ['/%5Cevil.test/..//evil.test', '/pods'],
     ['/auth', '/pods'],
     ['/auth?redirect=/auth', '/pods'],
     ['pods', '/pods'],
