@@ -190,7 +190,7 @@ export class Client {
 }
 
 /** The 20 fields with which a client asks for a pod. */
-export function podBody(offer: Offer, teamId: string, volumeId: string, keyId: string) {
+function podBody(offer: Offer, teamId: string, volumeId: string, keyId: string) {
   return {
     volume_id: volumeId,
     ssh_key_id: keyId,

@@ -1,7 +1,6 @@
 // Section K of the checks: /create-team.
 import type { Page } from '@playwright/test'
 import { answer, hold, Requests, refuse } from './answers'
-import type { UserInfo } from './client'
 import { expect, test } from './fixture'
 import { expectAccessible, expectNoOverflow } from './looks'
 
@@ -226,38 +225,4 @@ test('the dialog is accessible at both widths and fits', async ({ page, visit, s
     await submit(page).scrollIntoViewIfNeeded()
     await expect(submit(page)).toBeInViewport({ ratio: 1 })
   }
-})
-
-test('a team of 3 is paid for, and /billing stands on it', async ({ page, visit, seeds }) => {
-  const payer = await seeds.newcomer('founder')
-  await visit('/create-team', { as: payer })
-  await openDialog(page)
-  await teamName(page).fill('Trench Works')
-  await members(page).fill('3')
-  await submit(page).click()
-  await expect(page).toHaveURL(/\/test-checkout\//)
-  await expect(page.getByText('$300.00').first()).toBeVisible()
-  await page.getByRole('button', { name: /^Pay/ }).click()
-  await expect(page).toHaveURL(/\/billing$/)
-  await expect(page.getByRole('status').filter({ hasText: 'Your team is on Pro.' })).toBeVisible()
-  await expect(page.getByRole('button', { name: /Trench Works\s*Pro/ })).toBeVisible()
-  await expect(page.getByText('No credit transactions yet')).toBeVisible()
-  const { teams } = await payer.get<UserInfo>('/user/info')
-  const team = teams.find((each) => each.name === 'Trench Works')
-  expect(team).toMatchObject({ plan: 'pro', max_members: 3, role: 'admin' })
-  await page.reload()
-  await expect(page.getByRole('button', { name: /Trench Works\s*Pro/ })).toBeVisible()
-})
-
-test('a checkout of a team that is cancelled leaves nothing behind', async ({ page, visit, seeds }) => {
-  const h = await seeds.hobby()
-  await visit('/create-team', { as: h })
-  await openDialog(page)
-  await teamName(page).fill('Never Built')
-  await submit(page).click()
-  await expect(page).toHaveURL(/\/test-checkout\//)
-  await page.getByRole('button', { name: /^Cancel/ }).click()
-  await expect(page).toHaveURL(/\/create-team$/)
-  await expect(page.getByRole('heading', { name: 'Create a Team' })).toBeVisible()
-  expect((await h.get<UserInfo>('/user/info')).teams).toHaveLength(1)
 })

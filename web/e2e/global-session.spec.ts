@@ -1,9 +1,8 @@
 // Section A of the checks: the session, and what is asked before and after it.
-import type { Page } from '@playwright/test'
 import { Requests } from './answers'
 import type { Client, Volume } from './client'
 import { expect, test } from './fixture'
-import { Watch } from './looks'
+import { mark, Watch } from './looks'
 import { follow, open, openRoutes, readOnly, Traffic } from './routes'
 
 /** The id of somebody's one volume, which only they see: visitors see an example of the same name. */
@@ -11,12 +10,6 @@ async function volumeOf(client: Client): Promise<string> {
   const [volume] = await client.get<Volume[]>(`/volumes?team_id=${client.teamId}`)
   if (volume === undefined) throw new Error('no volume')
   return volume.id
-}
-
-/** Leaves a mark that a reload would wipe. */
-async function mark(page: Page): Promise<() => Promise<void>> {
-  await page.evaluate(() => document.body.setAttribute('data-mark', ''))
-  return () => expect(page.locator('body')).toHaveAttribute('data-mark')
 }
 
 test('22 every call of somebody signed in carries the token; a visitor asks for offers without one', async ({
@@ -118,7 +111,7 @@ test('24 a refusal that a new token does not cure ends the session and clears wh
   for (const renewed of [false, true]) {
     await visit('/storage', { as: client })
     await expect(page.getByText(volume)).toBeVisible()
-    const unchanged = await mark(page)
+    const marked = await mark(page)
     const session = await page.evaluate(() => {
       localStorage.setItem('homeport-other', '1')
       localStorage.setItem('elsewhere', '1')
@@ -146,7 +139,7 @@ test('24 a refusal that a new token does not cure ends the session and clears wh
     expect(kept.filter((key) => key.startsWith('homeport-'))).toEqual([])
     expect(kept).toContain('elsewhere')
     expect(requests.to('get', '/wallet/balance')).toHaveLength(renewed ? 2 : 1)
-    await unchanged()
+    await expect(marked).toBeAttached()
     await page.unrouteAll()
   }
 })
@@ -163,7 +156,7 @@ test('25a news of the session from elsewhere neither reload the page nor ask for
   await visit('/robots.txt', { as: client })
   await open(page, traffic, '/storage')
   await expect(page.getByText(volume)).toBeVisible()
-  const unchanged = await mark(page)
+  const marked = await mark(page)
   const before = requests.all.length
   await page.evaluate(() => {
     const session = JSON.parse(localStorage.getItem('homeport-auth') ?? '{}')
@@ -186,19 +179,19 @@ test('25a news of the session from elsewhere neither reload the page nor ask for
   await expect(page.getByText(readOnly)).toBeVisible()
   expect(requests.all.length).toBe(before)
   await expect(page).toHaveURL(/\/storage$/)
-  await unchanged()
+  await expect(marked).toBeAttached()
 })
 
 test('25 signing out in another tab signs this one out without a reload', async ({ page, visit, seeds }) => {
   await visit('/pods', { as: await seeds.newcomer() })
   await expect(page.getByRole('button', { name: 'Sign Out' })).toBeVisible()
-  const unchanged = await mark(page)
+  const marked = await mark(page)
   const other = await page.context().newPage()
   await other.goto('/billing')
   await other.getByRole('button', { name: 'Sign Out' }).click()
   await expect(page.getByText(readOnly)).toBeVisible()
   await expect(page.getByRole('button', { name: 'Sign Out' })).toHaveCount(0)
   await expect(page.getByRole('button', { name: 'Sign in to refresh wallet data' })).toBeDisabled()
-  await unchanged()
+  await expect(marked).toBeAttached()
   await other.close()
 })

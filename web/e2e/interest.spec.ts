@@ -3,7 +3,8 @@ import type { Page } from '@playwright/test'
 import { hold, Requests, refuse } from './answers'
 import type { Client } from './client'
 import { expect, test } from './fixture'
-import { expectAccessible, expectNoOverflow } from './looks'
+import { expectAccessible, expectNoOverflow, Watch } from './looks'
+import { Traffic } from './routes'
 
 const products = ['batch-inference', 'multi-node-clusters'] as const
 
@@ -38,6 +39,7 @@ for (const [number, product, text] of [
 
 test('192 a spinner stands while interest is checked, once per visit', async ({ page, visit, seeds }) => {
   const { admin, id } = await seeds.pro()
+  const traffic = new Traffic(page)
   for (const product of products) {
     const requests = new Requests(page)
     const release = await hold(page, 'get', '/product-interest')
@@ -48,7 +50,8 @@ test('192 a spinner stands while interest is checked, once per visit', async ({ 
     await expect(button(page)).toBeEnabled()
     await expect(spinner(page)).toBeHidden()
     // Coming back to the window asks nothing again; coming back to the page does.
-    await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+    await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange', { bubbles: true })))
+    await traffic.quiet()
     const asked = requests.to('get', '/product-interest')
     expect(asked.map((request) => new URL(request.url()).search)).toEqual([
       `?team_id=${id}&product=${product}`,
@@ -105,13 +108,15 @@ test('194a without a team a click does nothing', async ({ page, visit, seeds }) 
   expect(requests.to('post', '/product-interest')).toEqual([])
 })
 
-test('195 a failing check or submit says nothing and leaves the button', async ({ page, visit, seeds }) => {
+test('195 a failing check or submit says nothing and leaves the button', async ({
+  page,
+  visit,
+  seeds,
+  homeport,
+}) => {
   const { admin } = await seeds.pro()
   const requests = new Requests(page)
-  const logged: string[] = []
-  page.on('console', (message) => {
-    if (message.type() === 'error') logged.push(message.text())
-  })
+  const watch = new Watch(page, homeport.url)
   await refuse(page, 'get', '/product-interest', 500, 'secret one')
   await refuse(page, 'post', '/product-interest', 500, 'secret two')
   await visit(`/${products[0]}`, { as: admin })
@@ -125,8 +130,8 @@ test('195 a failing check or submit says nothing and leaves the button', async (
   await expect(button(page)).toBeEnabled()
   await expect(messages(page)).toHaveCount(0)
   await expect(page.getByText(/secret|failed/i)).toHaveCount(0)
-  expect(logged.join('\n')).toContain('query failed')
-  expect(logged.join('\n')).toContain('mutation failed')
+  expect(watch.errors.join('\n')).toContain('query failed')
+  expect(watch.errors.join('\n')).toContain('mutation failed')
 })
 
 test('196 visitors see a disabled button and nothing is asked', async ({ page, visit }) => {

@@ -1,8 +1,9 @@
 // Section H of the checks: /ssh-keys.
 import type { Page } from '@playwright/test'
-import { answer, hold, Requests, refuse } from './answers'
+import { answer, Requests, refuse } from './answers'
 import { ago, aKey, id } from './bodies'
 import type { SSHKey } from './client'
+import { expectRestored } from './deletions'
 import { expect, test } from './fixture'
 import { publicKeys } from './seeds'
 
@@ -86,33 +87,17 @@ test('136 a deleted row goes at once and comes back to its place on failure', as
   visit,
   seeds,
 }) => {
-  const names = ['first', 'second', 'third']
   await answer(
     page,
     'get',
     '/ssh-keys',
-    names.map((name, i) => aKey({ id: id('5', i), name, created_at: ago(60 * i) })),
+    ['first', 'second', 'third'].map((name, i) => aKey({ id: id('5', i), name, created_at: ago(60 * i) })),
   )
   await visit('/ssh-keys', { as: await seeds.hobby1() })
-  const shown = page.locator('tbody td:first-child') // a modal hides the table's roles
-  await expect(shown).toHaveCount(3)
-  await hold(page, 'get', '/ssh-keys') // what follows does not wait for another reading
-  for (const [detail, text] of [
-    ['in use', 'in use'],
-    [undefined, 'Failed to delete SSH key'],
-  ] as const) {
-    await refuse(page, 'delete', '/ssh-keys/{id}', 409, detail)
-    const release = await hold(page, 'delete', '/ssh-keys/{id}')
-    await row(page, 'second').getByRole('button', { name: 'Delete' }).click()
-    await expect(shown).toHaveCount(3) // nothing goes before it is confirmed
-    await page.getByRole('alertdialog').getByRole('button', { name: 'Delete' }).click()
-    await expect(shown).toContainText(['first', 'third'])
-    await expect(shown).toHaveCount(2)
-    release()
-    await expect(page.getByRole('alert')).toHaveText(text)
-    await expect(shown).toContainText(names)
-    await page.getByRole('alert').getByRole('button', { name: 'Close' }).click()
-  }
+  await expectRestored(page, '/ssh-keys', {
+    detailed: 'in use',
+    bare: 'Failed to delete SSH key',
+  })
 })
 
 test('137 a failure to read the list says so and keeps the old rows', async ({ page, visit, seeds }) => {

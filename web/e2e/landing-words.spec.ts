@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import type { Browser, Page } from '@playwright/test'
+import type { Browser, Page, Response } from '@playwright/test'
 import { expect, newHomeport, test, widths } from './fixture'
 
 const samples = [
@@ -176,7 +176,7 @@ async function load(browser: Browser, url: string, width: keyof typeof widths): 
     downloadThroughput: (kilobits * 1000) / 8,
     uploadThroughput: (kilobits * 1000) / 8,
   })
-  await line.send('Emulation.setCPUThrottlingRate', { rate: Math.max(1, 4 / contention()) })
+  await line.send('Emulation.setCPUThrottlingRate', { rate: Math.max(2, 4 / contention()) })
   await page.addInitScript(() => {
     const seen = { largest: 0, shifted: 0 }
     Object.assign(window, { seen })
@@ -209,16 +209,25 @@ test('39 on a slow line the page is there within 1.2 s and does not move', async
   expect(sorted[2], `median LCP of ${sorted.join(', ')} ms`).toBeLessThanOrEqual(1200)
 })
 
-test('39 the scripts of the page weigh at most 125 kB', async ({ page, visit, request }) => {
-  const scripts = new Set<string>()
-  page.on('request', (asked) => {
-    if (asked.resourceType() === 'script') scripts.add(asked.url())
+test('39 the scripts of the page weigh at most 125 kB, packed', async ({ page, visit }) => {
+  const scripts: Response[] = []
+  page.on('response', (response) => {
+    if (response.request().resourceType() === 'script') scripts.push(response)
   })
   await visit('/')
   await expect(page.getByText('Starting at')).toBeVisible()
   await page.waitForLoadState('networkidle')
-  let sum = 0
-  for (const url of scripts) sum += gzipSync(await (await request.get(url)).body(), { level: 9 }).length
-  expect(scripts.size).toBeGreaterThan(2)
-  expect(sum).toBeLessThanOrEqual(125_000)
+  expect(scripts.length).toBeGreaterThan(2)
+  let [plain, sent, zipped] = [0, 0, 0]
+  for (const script of scripts) {
+    const [text, { responseBodySize }] = await Promise.all([script.body(), script.request().sizes()])
+    // Small files would only grow.
+    if (text.length >= 512) expect(script.headers()['content-encoding'], script.url()).toBe('br')
+    plain += text.length
+    sent += responseBodySize
+    zipped += gzipSync(text, { level: 9 }).length
+  }
+  expect(zipped).toBeLessThanOrEqual(125_000)
+  expect(sent).toBeGreaterThan(0)
+  expect(sent, `${plain} bytes of scripts`).toBeLessThanOrEqual(zipped)
 })

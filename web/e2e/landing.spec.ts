@@ -214,9 +214,8 @@ test('36 the pictures tell every state of a volume', async ({ page, visit }) => 
       for (const state of states) {
         const word = stage(page, n).getByText(state, { exact: true })
         await expect(word).toBeVisible()
-        await expect(word)
-          .toBeInViewport({ ratio: 0.1 })
-          .catch(() => word.scrollIntoViewIfNeeded())
+        await word.scrollIntoViewIfNeeded()
+        await expect(word).toBeInViewport()
       }
       await expectNoOverflow(page)
       await page.getByRole('button', { name: 'Next stage', exact: true }).click()

@@ -1,6 +1,6 @@
 // What every page must be, whatever it shows.
 import AxeBuilder from '@axe-core/playwright'
-import { expect, type Page } from '@playwright/test'
+import { expect, type Locator, type Page } from '@playwright/test'
 
 /** Collects what a page should never do: console errors, uncaught errors, requests to strangers. */
 export class Watch {
@@ -17,6 +17,12 @@ export class Watch {
       if (url.protocol.startsWith('http') && url.origin !== origin) this.strangers.push(request.url())
     })
   }
+}
+
+/** Leaves a mark on the document, which is gone when the page has been loaded anew. Returns the one to look for. */
+export async function mark(page: Page): Promise<Locator> {
+  await page.evaluate(() => document.body.setAttribute('data-mark', ''))
+  return page.locator('body[data-mark]')
 }
 
 /** The violations of WCAG 2.2 AA and of axe's best practice on a page, each with where it is. */

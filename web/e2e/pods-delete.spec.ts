@@ -75,22 +75,31 @@ test('90 a deletion that fails says why, and the pod is what it was', async ({ p
   await refuse(page, 'delete', '/pods/{id}', 409, 'busy')
   const release = await hold(page, 'delete', '/pods/{id}')
   await visit('/pods', { as })
+  await expect(card(page).getByText('Ready', { exact: true })).toBeVisible()
+  const read = await hold(page, 'get', '/pods') // the page puts it back by itself
   await confirm(page)
   await expect(card(page).getByText('Syncing data before deletion')).toBeVisible()
   release()
   await expect(page.getByRole('alert').filter({ hasText: /^Error deleting pod: busy$/ })).toBeVisible()
   await expect(card(page).getByText('Ready', { exact: true })).toBeVisible()
   await expect(card(page).getByText('ssh -p')).toBeVisible()
+  read()
 })
 
 test('91 a deletion that fails without a word says so', async ({ page, visit, seeds }) => {
   const as = await seeds.hobby1()
   await answer(page, 'get', '/pods', [own(as)])
   await refuse(page, 'delete', '/pods/{id}', 500)
+  const release = await hold(page, 'delete', '/pods/{id}')
   await visit('/pods', { as })
+  await expect(card(page).getByText('Ready', { exact: true })).toBeVisible()
+  const read = await hold(page, 'get', '/pods')
   await confirm(page)
+  await expect(card(page).getByText('Syncing data before deletion')).toBeVisible()
+  release()
   await expect(page.getByRole('alert').filter({ hasText: /^Failed to delete pod$/ })).toBeVisible()
   await expect(card(page).getByText('Ready', { exact: true })).toBeVisible()
+  read()
 })
 
 test('92 what is going, gone or not there yet cannot be deleted', async ({ page, visit, seeds }) => {
@@ -134,6 +143,8 @@ test('a list read while a deletion is under way does not bring the pod back', as
   await read
   await page.clock.runFor(1000)
   await expect(going).toHaveAttribute('data-status', 'deleting')
+  const later = await hold(page, 'get', '/pods')
   release()
   await expect(going).toHaveAttribute('data-status', 'ready')
+  later()
 })

@@ -2,6 +2,7 @@
 import { answer, hold, Requests, refuse } from './answers'
 import { ago, aKey, aPod, aVolume, id } from './bodies'
 import { expect, test, widths } from './fixture'
+import { Watch } from './looks'
 
 test('76 the page has its title, its legend and the way to a new pod, also for visitors', async ({
   page,
@@ -136,12 +137,10 @@ test('93 a first load that fails says so; a later one that fails changes nothing
   page,
   visit,
   seeds,
+  homeport,
 }) => {
   const as = await seeds.hobby1()
-  const logged: string[] = []
-  page.on('console', (message) => {
-    if (message.type() === 'error') logged.push(message.text())
-  })
+  const watch = new Watch(page, homeport.url)
   await page.clock.install()
   await refuse(page, 'get', '/pods', 500, 'boom')
   await visit('/pods', { as })
@@ -153,9 +152,9 @@ test('93 a first load that fails says so; a later one that fails changes nothing
   await expect(main.getByText('Failed to fetch pods')).toHaveCount(0)
 
   await refuse(page, 'get', '/pods', 500, 'boom')
-  logged.length = 0
+  watch.errors.length = 0
   await page.clock.runFor(32_000)
-  await expect.poll(() => logged.join('\n')).toContain('query failed pods')
+  await expect.poll(() => watch.errors.join('\n')).toContain('query failed pods')
   await expect(main.getByText('Booting up instance')).toBeVisible()
   await expect(main.getByText('Failed to fetch pods')).toHaveCount(0)
   await expect(page.getByRole('alert')).toHaveCount(0)

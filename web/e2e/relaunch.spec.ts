@@ -1,5 +1,5 @@
 // Beyond the checks: a pod that ended for want of money is started again in one click.
-import { answer, isTo } from './answers'
+import { answer, isTo, refuse } from './answers'
 import { ago, anOffer, aPod, id } from './bodies'
 import { expect, test } from './fixture'
 import { expectAccessible, expectNoOverflow } from './looks'
@@ -31,7 +31,6 @@ test('a landed pod starts again with its volume and key, at the price on the but
     await expect(page.getByRole('button', { name: 'Start again for $2.700/hr' })).toBeEnabled()
     await expectNoOverflow(page)
     await expectAccessible(page)
-    if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/relaunch-${width}.png` })
   }
   const sent = page.waitForRequest((request) => isTo(request, 'post', '/pods'))
   await page.getByRole('button', { name: 'Start again for $2.700/hr' }).click()
@@ -48,9 +47,38 @@ test('a landed pod starts again with its volume and key, at the price on the but
 test('the server says why it cannot', async ({ page, visit, seeds }) => {
   await answer(page, 'get', '/pods', [ended])
   await answer(page, 'get', '/resources', { A100_80GB: [here] })
+  await refuse(page, 'post', '/pods', 409, 'The volume is in use.')
   await visit('/pods', { as: await seeds.hobby() })
   await page.getByRole('button', { name: 'Start again for $2.700/hr' }).click()
-  await expect(page.getByRole('alert')).toBeVisible()
+  await expect(page.getByRole('alert')).toHaveText('The volume is in use.')
+  await expect(page.getByRole('button', { name: 'Start again for $2.700/hr' })).toBeEnabled()
+})
+
+test('without the list of offers nothing can be started, and the button says so', async ({
+  page,
+  visit,
+  seeds,
+}) => {
+  await answer(page, 'get', '/pods', [ended])
+  await refuse(page, 'get', '/resources', 500)
+  await visit('/pods', { as: await seeds.hobby() })
+  const button = page.getByRole('button', { name: 'Start again', exact: true })
+  await expect(button).toHaveAttribute('title', 'Failed to fetch resources')
+  await expect(button).toBeDisabled()
+})
+
+test('while another pod holds the volume, the button says so', async ({ page, visit, seeds }) => {
+  const holder = aPod({ id: id('holder') })
+  let pods = [ended, holder]
+  await answer(page, 'get', '/pods', () => pods)
+  await answer(page, 'get', '/resources', { A100_80GB: [here] })
+  await visit('/pods', { as: await seeds.hobby() })
+  const button = page.getByRole('button', { name: 'Start again for $2.700/hr' })
+  await expect(button).toHaveAttribute('title', 'Its volume is in use by another pod')
+  await expect(button).toBeDisabled()
+  pods = [ended, { ...holder, status: 'deleted', status_reason: 'user', ended_at: ago(1) }]
+  await page.reload()
+  await expect(button).toBeEnabled()
 })
 
 test('without such an offer, and for a pod that its user deleted, nothing can be started', async ({

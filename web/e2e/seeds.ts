@@ -16,7 +16,7 @@ export const publicKeys = [
 ]
 
 /** A Pro team with its people, as the tests know it. */
-export interface ProTeam {
+interface ProTeam {
   readonly id: string
   readonly name: string
   readonly admin: Client

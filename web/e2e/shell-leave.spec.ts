@@ -1,9 +1,8 @@
 // Section C of the checks: signing out, and the upgrade box.
 import type { Page } from '@playwright/test'
 import { expect, test } from './fixture'
+import { readOnly } from './routes'
 
-const readOnly =
-  "You're currently viewing this page in read-only mode. Create an account to create and manage resources."
 const upgrade = (page: Page) => page.getByRole('region', { name: 'Upgrade to Pro' })
 
 /** The product's keys in the browser's storage. */

@@ -4,6 +4,7 @@ import { answer, Requests } from './answers'
 import { id } from './bodies'
 import type { Client } from './client'
 import { expect, test } from './fixture'
+import { mark } from './looks'
 
 const switcher = (page: Page) => page.getByRole('button', { name: /^Team / })
 const teams = (page: Page) => page.getByRole('menu', { name: 'Teams' })
@@ -17,13 +18,6 @@ const personalOf = async (person: Client) => (await person.get<Info>('/user/info
 async function cookie(page: Page) {
   return (await page.context().cookies()).find(({ name }) => name === 'homeport-team')
 }
-
-/** Marks the document: the mark is gone when the page has been loaded anew. */
-const mark = (page: Page) =>
-  page.evaluate(() => {
-    document.body.dataset.mark = 'old'
-  })
-const marked = (page: Page) => page.locator('body[data-mark=old]')
 
 test('45 the switcher lists the teams with their plans, the way to a new one and who is signed in', async ({
   page,
@@ -70,7 +64,7 @@ test('47 another team: its cookie of 30 days, a reload 100 ms later, and its own
   await switcher(page).click()
   await expect(teams(page)).toBeVisible()
   await page.clock.pauseAt(Date.now() + 60_000)
-  await mark(page)
+  const marked = await mark(page)
   const requests = new Requests(page)
   await teams(page).getByRole('menuitemradio', { name }).click()
 
@@ -78,9 +72,9 @@ test('47 another team: its cookie of 30 days, a reload 100 ms later, and its own
   expect(saved?.value).toBe(pro)
   expect(Math.abs((saved?.expires ?? 0) - (Date.now() / 1000 + 30 * day))).toBeLessThan(60)
   await page.clock.runFor(80)
-  await expect(marked(page)).toBeAttached()
+  await expect(marked).toBeAttached()
   await page.clock.runFor(40)
-  await expect(marked(page)).not.toBeAttached()
+  await expect(marked).not.toBeAttached()
 
   await page.clock.resume()
   await expect(switcher(page)).toHaveAccessibleName(`Team ${name} Pro`)
@@ -124,12 +118,12 @@ test('49 the team on stage, chosen again, changes nothing', async ({ page, visit
   await page.clock.install()
   await visit('/ssh-keys', { as: admin, team: pro })
   await switcher(page).click()
-  await mark(page)
+  const marked = await mark(page)
   const before = await cookie(page)
   await teams(page).getByRole('menuitemradio', { name }).click()
   await expect(teams(page)).toHaveCount(0)
   await page.clock.runFor(2000)
-  await expect(marked(page)).toBeAttached()
+  await expect(marked).toBeAttached()
   expect(await cookie(page)).toEqual(before)
 })
 

@@ -1,6 +1,7 @@
 // Section C of the checks: the wallet box of the shell.
 import type { Page } from '@playwright/test'
 import { answer, hold, Requests, refuse } from './answers'
+import { aBalance } from './bodies'
 import type { Balance } from './client'
 import { expect, test } from './fixture'
 import { expectNoOverflow } from './looks'
@@ -8,12 +9,6 @@ import { expectNoOverflow } from './looks'
 const wallet = (page: Page) => page.getByRole('region', { name: 'Wallet', exact: true })
 const refresh = (page: Page) => page.getByRole('button', { name: 'Refresh wallet data' })
 const calculating = (page: Page) => wallet(page).getByText('Calculating...', { exact: true })
-
-const aBalance = (balance: number, spending_per_hour = 0): Balance => ({
-  balance,
-  spending_per_hour,
-  last_updated: new Date().toISOString(),
-})
 
 /** Answers with the balance that `now` holds at the moment of each reading. */
 async function balances(page: Page, first: Balance): Promise<{ now: Balance }> {
@@ -26,14 +21,14 @@ test('50 the balance has two decimals whatever it is', async ({ page, visit, see
   const { admin } = await seeds.pro()
   await visit('/ssh-keys', { as: admin })
   await expect(wallet(page).getByText('$241.07', { exact: true })).toBeVisible()
-  const state = await balances(page, aBalance(0.005))
+  const state = await balances(page, aBalance({ balance: 0.005 }))
   for (const [balance, text] of [
     [0.005, '$0.01'],
     [0, '$0.00'],
     [7, '$7.00'],
     [1234567.891, '$1,234,567.89'],
   ] as const) {
-    state.now = aBalance(balance)
+    state.now = aBalance({ balance })
     await refresh(page).click()
     await expect(wallet(page).getByText(text, { exact: true })).toBeVisible()
   }
@@ -64,13 +59,13 @@ test('52 + Add Funds leads to billing', async ({ page, visit, seeds }) => {
 })
 
 test('53 the spending has three decimals', async ({ page, visit, seeds }) => {
-  await balances(page, aBalance(241.07, 2.95))
+  await balances(page, aBalance({ spending_per_hour: 2.95 }))
   await visit('/ssh-keys', { as: (await seeds.pro()).admin })
   await expect(wallet(page).getByText('Spending $2.950/hr', { exact: true })).toBeVisible()
 })
 
 test('54 the time left in months, days, hours and minutes', async ({ page, visit, seeds }) => {
-  const state = await balances(page, aBalance(241.07, 2.95))
+  const state = await balances(page, aBalance({ spending_per_hour: 2.95 }))
   await visit('/ssh-keys', { as: (await seeds.pro()).admin })
   for (const [balance, spending, text] of [
     [241.07, 2.95, '3d 9h left'],
@@ -80,7 +75,7 @@ test('54 the time left in months, days, hours and minutes', async ({ page, visit
     [1000, 1, '1mo 11d'],
     [720, 1, '30d 0h left'],
   ] as const) {
-    state.now = aBalance(balance, spending)
+    state.now = aBalance({ balance, spending_per_hour: spending })
     await refresh(page).click()
     await expect(wallet(page).getByText(text, { exact: true })).toBeVisible()
   }
@@ -93,7 +88,7 @@ test('55 nothing spent: a rate of zero and no time left', async ({ page, visit, 
 })
 
 test('56 Calculating... stands there for the first reading only', async ({ page, visit, seeds }) => {
-  await balances(page, aBalance(241.07, 2.95))
+  await balances(page, aBalance({ spending_per_hour: 2.95 }))
   const first = await hold(page, 'get', '/wallet/balance')
   await page.clock.install()
   await visit('/ssh-keys', { as: (await seeds.pro()).admin })
@@ -112,7 +107,7 @@ test('56 Calculating... stands there for the first reading only', async ({ page,
 })
 
 test('57 the balance is read every 30 s, unless the page is hidden', async ({ page, visit, seeds }) => {
-  await balances(page, aBalance(241.07, 2.95))
+  await balances(page, aBalance({ spending_per_hour: 2.95 }))
   await page.clock.install()
   await visit('/ssh-keys', { as: (await seeds.pro()).admin })
   await expect(wallet(page).getByText('$241.07')).toBeVisible()
@@ -134,7 +129,7 @@ test('57 the balance is read every 30 s, unless the page is hidden', async ({ pa
 })
 
 test('58 a failing balance leaves the old one on stage', async ({ page, visit, seeds }) => {
-  await balances(page, aBalance(241.07, 2.95))
+  await balances(page, aBalance({ spending_per_hour: 2.95 }))
   await visit('/ssh-keys', { as: (await seeds.pro()).admin })
   await expect(wallet(page).getByText('$241.07')).toBeVisible()
   await refuse(page, 'get', '/wallet/balance', 500, 'down')
@@ -164,7 +159,7 @@ test('a balance that was never read says so, also while it is tried again', asyn
   await expect.poll(() => requests.to('get', '/wallet/balance').length).toBe(1)
   await expect(error).toBeVisible()
   await expect(calculating(page)).toHaveCount(0)
-  await balances(page, aBalance(3, 1))
+  await balances(page, aBalance({ balance: 3, spending_per_hour: 1 }))
   release()
   await refresh(page).click()
   await expect(wallet(page).getByText('3h 0m left')).toBeVisible()
@@ -197,7 +192,7 @@ test('65 the last balance is there at once after a reload within five minutes', 
   visit,
   seeds,
 }) => {
-  await balances(page, aBalance(77.7, 1))
+  await balances(page, aBalance({ balance: 77.7, spending_per_hour: 1 }))
   await page.clock.install()
   await visit('/ssh-keys', { as: (await seeds.pro()).admin })
   await expect(wallet(page).getByText('$77.70')).toBeVisible()

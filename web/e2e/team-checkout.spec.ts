@@ -1,4 +1,5 @@
 // A new team from the dialog to the wallet, through the real test checkout.
+import type { UserInfo } from './client'
 import { expect, test } from './fixture'
 import { expectNoOverflow } from './looks'
 
@@ -7,7 +8,8 @@ test('a team is paid for, after a declined card, and is the selected one on the 
   visit,
   seeds,
 }) => {
-  await visit('/create-team', { as: await seeds.newcomer('founder') })
+  const payer = await seeds.newcomer('founder')
+  await visit('/create-team', { as: payer })
   await page.getByRole('main').getByRole('button', { name: 'Upgrade to Pro', exact: true }).click()
   const dialog = page.getByRole('dialog', { name: 'Team Details' })
   await dialog.getByLabel('Team Name').fill('North Quay')
@@ -29,6 +31,16 @@ test('a team is paid for, after a declined card, and is the selected one on the 
 
   await expect(page.getByText('Your team is on Pro. Welcome aboard.')).toBeVisible()
   await expect(page).toHaveURL(/\/billing$/)
+  await expect(page.getByRole('button', { name: /North Quay\s*Pro/ })).toBeVisible()
+  await expect(page.getByText('No credit transactions yet')).toBeVisible()
+  const { teams } = await payer.get<UserInfo>('/user/info')
+  expect(teams.find((each) => each.name === 'North Quay')).toMatchObject({
+    plan: 'pro',
+    max_members: 3,
+    role: 'admin',
+  })
+  await page.reload()
+  await expect(page.getByRole('button', { name: /North Quay\s*Pro/ })).toBeVisible()
   await page.goto('/teams')
   await expect(page.getByRole('main').getByText('North Quay').first()).toBeVisible()
   await expect(page.getByRole('main').getByText('1/3')).toBeVisible()
@@ -43,6 +55,7 @@ test('a cancelled team checkout leads back and makes no team', async ({ page, vi
   await dialog.getByRole('button', { name: 'Upgrade to Pro for $100/mo' }).click()
   await page.getByRole('button', { name: 'Cancel and go back' }).click()
   await expect(page).toHaveURL(/\/create-team$/)
-  const { teams } = await client.get<{ teams: unknown[] }>('/user/info')
+  await expect(page.getByRole('heading', { name: 'Create a Team' })).toBeVisible()
+  const { teams } = await client.get<UserInfo>('/user/info')
   expect(teams).toHaveLength(1)
 })

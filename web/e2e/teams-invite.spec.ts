@@ -3,6 +3,7 @@ import type { Page } from '@playwright/test'
 import { answer, hold, Requests, refuse } from './answers'
 import { id } from './bodies'
 import { expect, test } from './fixture'
+import { Watch } from './looks'
 import { aMember, anInvitation, selfOf, stage } from './stage'
 
 const field = (page: Page) => page.getByLabel('Email')
@@ -31,6 +32,7 @@ test('143 a cancelled invitation goes, a failure brings it back, an unread list 
   page,
   visit,
   seeds,
+  homeport,
 }) => {
   const { admin, id: team } = await seeds.pro()
   const email = 'other-143@example.com'
@@ -38,7 +40,9 @@ test('143 a cancelled invitation goes, a failure brings it back, an unread list 
   const requests = new Requests(page)
   await visit('/teams', { as: admin })
   const cancel = page.getByRole('button', { name: cancelOf(email) })
+  await expect(cancel).toBeEnabled()
 
+  const read = await hold(page, 'get', '/teams/{id}/pending-invitations') // the page brings it back by itself
   await refuse(page, 'delete', '/teams/{id}/pending-invitations/{invitationId}', 500)
   const release = await hold(page, 'delete', '/teams/{id}/pending-invitations/{invitationId}')
   await cancel.click()
@@ -47,6 +51,7 @@ test('143 a cancelled invitation goes, a failure brings it back, an unread list 
   await expect(page.getByRole('alert')).toHaveText('Failed to cancel invitation')
   await expect(cancel).toBeEnabled()
 
+  read()
   await page.unrouteAll()
   const [row] = (
     await admin.get<{ id: string; email: string }[]>(`/teams/${team}/pending-invitations`)
@@ -61,13 +66,10 @@ test('143 a cancelled invitation goes, a failure brings it back, an unread list 
     (await admin.get<{ email: string }[]>(`/teams/${team}/pending-invitations`)).map((i) => i.email)
   await expect.poll(left).not.toContain(email)
 
-  const logged: string[] = []
-  page.on('console', (message) => {
-    if (message.type() === 'error') logged.push(message.text())
-  })
+  const watch = new Watch(page, homeport.url)
   await refuse(page, 'get', '/teams/{id}/pending-invitations', 500, 'boom')
   await visit('/teams', { as: admin })
-  await expect.poll(() => logged.join('\n')).toContain('query failed invitations')
+  await expect.poll(() => watch.errors.join('\n')).toContain('query failed invitations')
   await expect(page.getByText('3/5', { exact: true })).toBeVisible()
   await expect(pending(page)).toHaveCount(0)
   await expect(page.getByRole('alert')).toHaveCount(0)
