@@ -99,12 +99,7 @@ func isHeld(ctx context.Context, q pg.Querier, teamID uuid.UUID) (held bool, err
 	return held, nil
 }
 
-const sqlFindDispute = `select exists (select from wallet_hold where team_id = $1 and kind = 'dispute')`
-
 // DisputedTx says whether a payment of the team is disputed.
-func (s *Service) DisputedTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID) (disputed bool, err error) {
-	if err = tx.QueryRow(ctx, sqlFindDispute, teamID).Scan(&disputed); err != nil {
-		return false, fmt.Errorf("look for disputes of team %s: %w", teamID, err)
-	}
-	return disputed, nil
+func (s *Service) DisputedTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID) (bool, error) {
+	return isHeld(ctx, tx, teamID)
 }
