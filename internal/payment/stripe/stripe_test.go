@@ -193,6 +193,7 @@ func TestStripeTakesWhatWeAsk(t *testing.T) {
 		if _, err := w.ReadSession(ctx, "cs_test_1"); err != nil {
 			t.Error(err)
 		}
+		stripeTakesCards(t, w, tax, order, team)
 		if _, err := w.ReadSubscription(ctx, "sub_1"); err != nil {
 			t.Error(err)
 		}
