@@ -71,6 +71,10 @@ func (till) CreateSubscription(_ context.Context, o payment.TeamOrder) (payment.
 	return payment.Session{ID: o.ID.String(), Mode: payment.SubscriptionMode, OrderID: o.ID, URL: "https://pay.example/" + o.ID.String()}, nil
 }
 
+func (till) CreateCardSetup(_ context.Context, o payment.CardOrder) (payment.Session, error) {
+	return payment.Session{ID: o.ID.String(), Mode: payment.CardMode, OrderID: o.ID, URL: "https://pay.example/" + o.ID.String()}, nil
+}
+
 func (till) ReadSession(_ context.Context, id string) (payment.Session, error) {
 	return payment.Session{ID: id}, nil
 }
