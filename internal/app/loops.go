@@ -120,7 +120,7 @@ func (a *App) always() []loop {
 		{"exhaustion", 500 * time.Millisecond, a.meter.FollowSweep},
 		{"settlement", time.Minute, a.meter.SettleSweep},
 		{"ledger check", time.Minute, func(ctx context.Context) error { return a.wallet.CheckNight(ctx, a.clock.Now()) }},
-		{"automatic top-ups", time.Second, a.payments.LookDue},
+		{"automatic top-ups", time.Second, a.payments.FollowAutoTopUps},
 		{"payments", time.Minute, a.payments.ReadOpen},
 		{"clearing", 10 * time.Minute, a.payments.FollowBook},
 		{"refunds and disputes", 6 * time.Hour, a.payments.ReadCases},

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,6 +30,10 @@ func TestJourneySurvivesAKillAtEachFailpoint(t *testing.T) {
 			t.Parallel()
 			slots <- struct{}{}
 			defer func() { <-slots }()
+			if strings.HasPrefix(name, "payment.auto.") || strings.HasPrefix(name, "testpay.charged.") {
+				killWhileToppingUp(t, name)
+				return
+			}
 			killAt(t, name)
 		})
 	}
@@ -68,6 +74,48 @@ func killAt(t *testing.T, name string) {
 	checkNothingLeft(t, s)
 	if s.deaths.Load() != 1 {
 		t.Errorf("the server died %d times, want once: the failpoint is not on the way", s.deaths.Load())
+	}
+}
+
+// killWhileToppingUp does the same while a saved card pays: it pays once.
+func killWhileToppingUp(t *testing.T, name string) {
+	s := newServer(t)
+	s.start("HOMEPORT_FAILPOINT=" + name)
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	s.supervise(ctx)
+
+	u := s.signIn()
+	u.pay("25")
+	team := "?team_id=" + url.QueryEscape(u.TeamID)
+	call := func(method, path string, in, out any) {
+		t.Helper()
+		steady(t, func() (struct{}, error) { return struct{}{}, u.Call(t.Context(), method, path+team, in, out) })
+	}
+	var checkout apitype.Checkout
+	call(http.MethodPost, "/wallet/card", nil, &checkout)
+	steady(t, func() (struct{}, error) {
+		resp, err := noRedirect.PostForm(checkout.CheckoutURL, url.Values{"outcome": {"pay"}})
+		if err == nil {
+			err = resp.Body.Close()
+		}
+		return struct{}{}, err
+	})
+	var auto apitype.AutoTopUp
+	until(t, "the card to be saved", func() bool {
+		call(http.MethodGet, "/wallet/auto-topup", nil, &auto)
+		return auto.Card != nil
+	})
+	call(http.MethodPut, "/wallet/auto-topup", map[string]any{"enabled": true, "threshold": 30, "amount": 10, "monthly_cap": 100}, &auto)
+	untilFor(t, 2*time.Minute, "the automatic top-up", func() bool {
+		b := steady(t, func() (apitype.Balance, error) { return u.Balance(t.Context()) })
+		return b.Balance == "35"
+	})
+	until(t, "the server to have died", func() bool { return s.deaths.Load() == 1 })
+	call(http.MethodGet, "/wallet/auto-topup", nil, &auto)
+	rows := steady(t, func() ([]apitype.Transaction, error) { return u.Transactions(t.Context()) })
+	if len(rows) != 2 || auto.MonthCharged != "10" || auto.State != "on" {
+		t.Errorf("%d credits, %s charged this month, and they are %s", len(rows), auto.MonthCharged, auto.State)
 	}
 }
 

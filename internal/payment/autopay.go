@@ -60,13 +60,23 @@ update auto_topup set due_at = $2 where team_id = $1 and enabled and due_at is n
 
 const sqlListAutoDue = `select team_id from auto_topup where due_at <= $1 order by due_at, team_id limit $2`
 
-// LookDue looks at the balances that automatic top-ups are due for by business
-// time, and begins the payments. Call it each second. A team that fails does
-// not keep the others waiting.
-func (s *Service) LookDue(ctx context.Context) error {
+const sqlListAutomaticToRead = `
+select id from topup where read_at <= $1 and processor = $3 and automatic order by read_at, id limit $2`
+
+// FollowAutoTopUps looks at the balances that automatic top-ups are due for by
+// business time and begins the payments, and finds out about those whose answer
+// got lost. Call it each second. A team that fails does not keep the others
+// waiting.
+func (s *Service) FollowAutoTopUps(ctx context.Context) error {
 	if s.Processor == nil {
 		return nil
 	}
+	return errors.Join(s.lookDue(ctx), readDue(ctx, s, sqlListAutomaticToRead, func(ctx context.Context, order uuid.UUID) error {
+		return s.Charge(ctx, ChargeJob{OrderID: order})
+	}))
+}
+
+func (s *Service) lookDue(ctx context.Context) error {
 	rows, err := s.Pool.Query(ctx, sqlListAutoDue, s.Clock.Now(), readBatch)
 	if err != nil {
 		return fmt.Errorf("list automatic top-ups: %w", err)
@@ -163,7 +173,7 @@ func (s *Service) look(ctx context.Context, tx pgx.Tx, teamID uuid.UUID) (begun 
 	order, wall := id.New(), s.Clock.Wall()
 	_, err = tx.Exec(ctx, sqlInsertAutomatic, pgx.NamedArgs{
 		"id": order, "team": teamID, "user": card.UserID, "amount": a.Amount, "processor": s.Processor.Source(), "card": card.ID,
-		"now": now, "wall": wall, "read": wall.Add(firstRead),
+		"now": now, "wall": wall, "read": wall.Add(firstAsk),
 	})
 	if err != nil {
 		return false, err

@@ -98,14 +98,14 @@ func (p *purser) agree(monthCap string) {
 // look looks at what is due, and does the jobs.
 func (p *purser) look() {
 	p.t.Helper()
-	p.must(p.pay.LookDue(p.t.Context()))
+	p.must(p.pay.FollowAutoTopUps(p.t.Context()))
 	p.work()
 }
 
 // sweep reads what is due at the bank.
 func (p *purser) sweep() {
 	p.t.Helper()
-	p.must(p.pay.ReadOpen(p.t.Context()))
+	p.must(errors.Join(p.pay.ReadOpen(p.t.Context()), p.pay.FollowAutoTopUps(p.t.Context())))
 }
 
 func (p *purser) auto() payment.AutoTopUp {
@@ -239,7 +239,7 @@ func TestAThresholdThatManyNodesSeeChargesOnce(t *testing.T) {
 		var wait sync.WaitGroup
 		for range 64 {
 			wait.Go(func() {
-				if err := errors.Join(p.fall(), p.pay.LookDue(t.Context())); err != nil {
+				if err := errors.Join(p.fall(), p.pay.FollowAutoTopUps(t.Context())); err != nil {
 					t.Error(err)
 				}
 				for _, j := range p.jobs.Take() {
@@ -403,7 +403,7 @@ func TestWhoMayNotBeChargedIsNot(t *testing.T) {
 			p := newPurser(t)
 			p.agree("500")
 			if begun {
-				p.must(p.pay.LookDue(t.Context()))
+				p.must(p.pay.FollowAutoTopUps(t.Context()))
 			}
 			one.do(p)
 			p.work()
@@ -427,7 +427,7 @@ func TestALostAnswerIsFound(t *testing.T) {
 		p := newPurser(t)
 		p.agree("500")
 		p.bank.lost = true
-		p.must(p.pay.LookDue(t.Context()))
+		p.must(p.pay.FollowAutoTopUps(t.Context()))
 		if failed := p.work(); len(failed) != 1 {
 			t.Fatalf("a lost answer went unnoticed: %v", failed)
 		}
@@ -451,7 +451,7 @@ func TestACallThatNeverArrivedIsMadeAgain(t *testing.T) {
 		p := newPurser(t)
 		p.agree("500")
 		p.bank.forgets = true
-		p.must(p.pay.LookDue(t.Context()))
+		p.must(p.pay.FollowAutoTopUps(t.Context()))
 		p.work()
 		p.bank.forgets = false
 		if !still {

@@ -16,6 +16,9 @@ import (
 )
 
 const (
+	// firstAsk is how long after its making a payment is asked after for the first
+	// time, in case whoever asked for it died.
+	firstAsk = 30 * time.Second
 	// askWithin is how long after the first time a payment may be asked for again
 	// under its key: no processor forgets one sooner.
 	askWithin = 20 * time.Hour
@@ -65,7 +68,7 @@ update topup set asked_at = coalesce(asked_at, $2), read_at = $3, reads = reads 
 // Charge has the payment of an automatic top-up made, or finds out what became
 // of it. It may run twice and on several nodes: the processor is asked under the
 // order's key, and only while the team still agrees. What fails is found again by
-// ReadOpen.
+// FollowAutoTopUps.
 func (s *Service) Charge(ctx context.Context, j ChargeJob) error {
 	if s.Processor == nil {
 		return nil
@@ -91,7 +94,7 @@ func (s *Service) Charge(ctx context.Context, j ChargeJob) error {
 			c.AskedAt = *t.AskedAt
 		}
 		ask = agreed && wall.Sub(c.AskedAt) < askWithin
-		_, err = tx.Exec(ctx, sqlAskTopUp, t.ID, wall, wall.Add(pauseAfter(t.Reads)))
+		_, err = tx.Exec(ctx, sqlAskTopUp, t.ID, wall, wall.Add(min(readLimit, firstAsk<<min(t.Reads, 10))))
 		return err
 	})
 	if err != nil || c.ID == uuid.Nil {

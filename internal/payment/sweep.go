@@ -23,9 +23,6 @@ func pauseAfter(reads int) time.Duration { return min(readLimit, firstRead<<min(
 
 const sqlListToRead = `select id from topup where read_at <= $1 and processor = $3 and not automatic order by read_at, id limit $2`
 
-const sqlListAutomaticToRead = `
-select id from topup where read_at <= $1 and processor = $3 and automatic order by read_at, id limit $2`
-
 // ReadOpen reads the checkouts that have been open for a while, and the
 // subscriptions that are due, from the processor, and does what their events
 // would have done: a lost event loses no money. One that fails does not keep
@@ -41,9 +38,6 @@ func (s *Service) ReadOpen(ctx context.Context) error {
 		readDue(ctx, s, sqlListReceiptsToRead, s.readReceipt),
 		readDue(ctx, s, sqlListSetupsToRead, s.readSetup),
 		readDue(ctx, s, sqlListCardsToDetach, s.detach),
-		readDue(ctx, s, sqlListAutomaticToRead, func(ctx context.Context, order uuid.UUID) error {
-			return s.Charge(ctx, ChargeJob{OrderID: order})
-		}),
 		readDue(ctx, s, sqlListSubscriptionsToRead, func(ctx context.Context, subscriptionID string) error {
 			return s.ReadSubscription(ctx, SubscriptionJob{ID: subscriptionID})
 		}),

@@ -57,7 +57,7 @@ func (l *till) save(outcome testpay.Outcome) {
 	l.settle()
 	_, err = l.pay.SetAutoTopUp(l.t.Context(), l.scope, payment.AutoChange{Enabled: true, Threshold: "10", Amount: "25", MonthCap: "500"})
 	l.must(err)
-	l.must(l.pay.LookDue(l.t.Context()))
+	l.must(l.pay.FollowAutoTopUps(l.t.Context()))
 	l.settle()
 }
 
@@ -115,7 +115,7 @@ func (l *till) cardLater(outcome testpay.Outcome) {
 	}
 	_, err = l.pay.SetAutoTopUp(l.t.Context(), l.scope, payment.AutoChange{Enabled: true, Threshold: "10", Amount: "25", MonthCap: "500"})
 	l.must(err)
-	l.must(l.pay.LookDue(l.t.Context()))
+	l.must(l.pay.FollowAutoTopUps(l.t.Context()))
 	l.settle()
 }
 
