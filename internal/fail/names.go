@@ -1,8 +1,9 @@
 package fail
 
 // Names is the registry: every failpoint of the product, in the order of the
-// main job. A test of internal/arch holds it equal to the calls of Point, and
-// the failpoint test kills the server at each one.
+// main job, automatic top-ups after its payment. A test of internal/arch holds
+// it equal to the calls of Point, and the failpoint test kills the server at
+// each one.
 var Names = []string{
 	"payment.checkout.committed", // the order exists, the payer was not sent on yet
 	"payment.event.claimed",      // inside the transaction that credits

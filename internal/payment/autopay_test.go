@@ -360,6 +360,10 @@ func TestTopUpsAreTenMinutesApart(t *testing.T) {
 	p.clock.Advance(time.Hour)
 	p.look()
 	p.is(payment.AutoCharging, 0, 1)
+	_, err = p.pay.SetAutoTopUp(t.Context(), p.scope, payment.AutoChange{Enabled: true, Threshold: "100", Amount: "25", MonthCap: "500"})
+	p.must(err) // agreeing again has the balance looked at: one is under way
+	p.look()
+	p.is(payment.AutoCharging, 0, 1)
 	p.mustReceive(intent("succeeded", "succeeded", p.order(), 2500))
 	p.bank.pending = false
 	p.look()

@@ -29,22 +29,22 @@ type Payment struct {
 	Amount   money.USD // before tax
 	Total    money.USD // what the card pays, with the tax
 	Currency string    // lower case
-	State    PaymentState
+	State    ChargeState
 }
 
-// A PaymentState says what became of a charge.
-type PaymentState string
+// A ChargeState says what became of a charge.
+type ChargeState string
 
 // The states.
 const (
-	PaymentPending     PaymentState = ""
-	PaymentPaid        PaymentState = "paid"
-	PaymentDeclined    PaymentState = "declined"
-	PaymentNeedsPerson PaymentState = "needs_person" // the bank wants to see the card's owner
+	PaymentPending     ChargeState = ""
+	PaymentPaid        ChargeState = "paid"
+	PaymentDeclined    ChargeState = "declined"
+	PaymentNeedsPerson ChargeState = "needs_person" // the bank wants to see the card's owner
 )
 
-// PaymentOf reads what we need of a payment in Stripe's format.
-func PaymentOf(pi *stripe.PaymentIntent) Payment {
+// IntentOf reads what we need of a payment in Stripe's format.
+func IntentOf(pi *stripe.PaymentIntent) Payment {
 	p := Payment{ID: pi.ID, Currency: string(pi.Currency), Total: money.USD(pi.Amount) * money.Cent, State: stateOf(pi)}
 	p.Amount = p.Total
 	// What cannot be read is no tax: the amount then fits no order.
@@ -57,7 +57,7 @@ func PaymentOf(pi *stripe.PaymentIntent) Payment {
 	return p
 }
 
-func stateOf(pi *stripe.PaymentIntent) PaymentState {
+func stateOf(pi *stripe.PaymentIntent) ChargeState {
 	switch pi.Status {
 	case stripe.PaymentIntentStatusSucceeded:
 		if pi.AmountReceived == pi.Amount {

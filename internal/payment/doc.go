@@ -13,6 +13,11 @@
 // forward and each moves money once, so their events, too, may come twice, late
 // and in any order, also before the payment that they are about.
 //
+// A team may save a card (card_setup, payment_card) and agree to have its wallet
+// topped up by it (auto_topup): then an order is made without a person, one at a
+// time, committed before the processor is asked under its id, and credited by
+// the same code.
+//
 // The processors themselves are payment/stripe and payment/testpay. Both speak
 // Stripe's event format, so both go through the same code.
 package payment

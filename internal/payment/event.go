@@ -110,7 +110,7 @@ func (event *Event) readCard(e stripe.Event) error {
 		if err := json.Unmarshal(e.Data.Raw, &intent); err != nil {
 			return err
 		}
-		p := PaymentOf(&intent)
+		p := IntentOf(&intent)
 		event.Payment = &p
 	case stripe.EventTypePaymentMethodDetached:
 		var card stripe.PaymentMethod

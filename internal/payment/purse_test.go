@@ -16,7 +16,7 @@ type purse struct {
 	detached map[string]bool               // by card
 	paid     map[uuid.UUID]payment.Payment // by order
 	asked    []payment.Charge              // every call of Charge
-	answer   payment.PaymentState          // of the next payments; empty: they are paid
+	answer   payment.ChargeState           // of the next payments; empty: they are paid
 	pending  bool                          // they are under way instead
 	during   func()                        // while Charge is on its way
 	forgets  bool                          // Charge fails and nothing comes to be

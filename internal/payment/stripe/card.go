@@ -95,7 +95,7 @@ func (p *Processor) Charge(ctx context.Context, c payment.Charge) (payment.Payme
 	if made.Livemode != p.live {
 		return payment.Payment{}, payment.ErrMode
 	}
-	return payment.PaymentOf(made), nil
+	return payment.IntentOf(made), nil
 }
 
 // addTax has Stripe compute the tax on top, and report it once it is paid.
@@ -127,7 +127,7 @@ func (p *Processor) refusal(c payment.Charge, err error) (payment.Payment, error
 	if errors.As(err, &refused) {
 		switch {
 		case refused.PaymentIntent != nil && refused.PaymentIntent.ID != "":
-			return payment.PaymentOf(refused.PaymentIntent), nil
+			return payment.IntentOf(refused.PaymentIntent), nil
 		case refused.Type == stripe.ErrorTypeCard, refused.Type == stripe.ErrorTypeInvalidRequest && final(refused.HTTPStatusCode):
 			return payment.Payment{OrderID: c.ID, Amount: c.Amount, Total: c.Amount, Currency: "usd", State: payment.PaymentDeclined}, nil
 		}
@@ -150,7 +150,7 @@ func (p *Processor) FindPayment(ctx context.Context, c payment.Charge) (payment.
 			return payment.Payment{}, false, fmt.Errorf("list the payments of customer %s: %w", c.CustomerID, err)
 		}
 		if made.Livemode == p.live && made.Metadata[payment.AutoOrderKey] == c.ID.String() {
-			return payment.PaymentOf(made), true, nil
+			return payment.IntentOf(made), true, nil
 		}
 	}
 	return payment.Payment{}, false, nil

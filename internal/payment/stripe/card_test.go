@@ -72,7 +72,7 @@ func TestRefusalsOfASavedCard(t *testing.T) {
 	for name, one := range map[string]struct {
 		status int
 		body   string
-		state  payment.PaymentState
+		state  payment.ChargeState
 		id     string
 		fails  bool // nobody knows whether there is a payment
 	}{

@@ -28,9 +28,6 @@ var natures = map[Outcome]string{Pay: goodCard, SaveDeclined: declinedCard, Save
 // askingCard is one whose bank wants to see its owner.
 const askingCard = "authentication"
 
-// chargeMode is the mode of a payment that nobody visits.
-const chargeMode payment.Mode = "charge"
-
 // cardYears is how long a test card is valid.
 const cardYears = 4
 
@@ -185,7 +182,7 @@ func (p *Processor) Charge(ctx context.Context, c payment.Charge) (payment.Payme
 		return payment.Payment{}, err
 	}
 	fail.Point("testpay.charged.committed")
-	return payment.PaymentOf(made.intent().read()), nil
+	return payment.IntentOf(made.intent().read()), nil
 }
 
 // FindPayment tells how the payment of an order stands.
@@ -197,7 +194,7 @@ func (p *Processor) FindPayment(ctx context.Context, c payment.Charge) (payment.
 	if err != nil {
 		return payment.Payment{}, false, err
 	}
-	return payment.PaymentOf(s.intent().read()), true, nil
+	return payment.IntentOf(s.intent().read()), true, nil
 }
 
 // An intentObject is the part of Stripe's payment_intent that we send.

@@ -59,7 +59,7 @@ func (s *Session) stripe(expired bool) checkoutObject {
 			o.Customer, o.Invoice, o.Subscription = &s.CustomerID, &s.InvoiceID, &s.SubscriptionID
 		case payment.CardMode:
 			o.PaymentStatus = "no_payment_required"
-		default:
+		case payment.TopUpMode:
 			o.PaymentIntent = &s.PaymentID
 		}
 	case expired:
@@ -70,13 +70,9 @@ func (s *Session) stripe(expired bool) checkoutObject {
 
 // metadata is what the order asked to be told again.
 func (s *Session) metadata() map[string]string {
-	key := payment.OrderKey
-	switch s.Mode {
-	case payment.SubscriptionMode:
-		key = payment.TeamOrderKey
-	case payment.CardMode:
-		key = payment.CardOrderKey
-	}
+	key := map[payment.Mode]string{
+		payment.TopUpMode: payment.OrderKey, payment.SubscriptionMode: payment.TeamOrderKey, payment.CardMode: payment.CardOrderKey,
+	}[s.Mode]
 	return map[string]string{key: s.OrderID.String(), "team_id": s.TeamID.String()}
 }
 
