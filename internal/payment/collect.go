@@ -148,11 +148,16 @@ func (s *Service) collect(ctx context.Context, c Charge, ask, first bool) error 
 			return s.withdraw(ctx, tx, a, t)
 		})
 	}
+	return s.answered(ctx, c, p)
+}
+
+// answered applies what the processor said of a charge.
+func (s *Service) answered(ctx context.Context, c Charge, p Payment) error {
 	if p.OrderID != c.ID {
 		return fmt.Errorf("charge order %s: the processor answered with payment %s of order %s", c.ID, p.ID, p.OrderID)
 	}
 	outcome := ""
-	err = pg.InTx(ctx, s.Pool, func(tx pgx.Tx) (err error) {
+	err := pg.InTx(ctx, s.Pool, func(tx pgx.Tx) (err error) {
 		outcome, err = s.applyPayment(ctx, tx, p)
 		return err
 	})
@@ -165,6 +170,29 @@ func (s *Service) collect(ctx context.Context, c Charge, ask, first bool) error 
 	}
 	s.Logger.Log(ctx, level, "an automatic top-up was answered", slog.String("order", c.ID.String()), slog.String("outcome", outcome))
 	return nil
+}
+
+const sqlFindAsked = `select team_id, coalesce(asked_at, opened_at) as asked_at from topup where id = $1 and automatic`
+
+// readCharge does what the payment of an automatic order asks for, if there is
+// one, whatever became of the order.
+func (s *Service) readCharge(ctx context.Context, order uuid.UUID) error {
+	c := Charge{ID: order}
+	err := s.Pool.QueryRow(ctx, sqlFindAsked, order).Scan(&c.TeamID, &c.AskedAt)
+	if err != nil {
+		return fmt.Errorf("find order %s: %w", order, err)
+	}
+	if c.CustomerID, err = s.findCustomer(ctx, c.TeamID); err != nil {
+		return err
+	}
+	p, found, err := s.Processor.FindPayment(ctx, c)
+	if err != nil {
+		return fmt.Errorf("find the payment of order %s: %w", order, err)
+	}
+	if !found {
+		return nil
+	}
+	return s.answered(ctx, c, p)
 }
 
 const sqlLookAgain = `

@@ -338,7 +338,7 @@ func (s *Service) readOrders(ctx context.Context, p *position) error {
 	}
 	for _, o := range found {
 		if o.Automatic {
-			if err := s.Charge(ctx, ChargeJob{OrderID: o.ID}); err != nil {
+			if err := s.readCharge(ctx, o.ID); err != nil {
 				return err
 			}
 			continue

@@ -155,6 +155,32 @@ func TestAChargeIsMadeOnce(t *testing.T) {
 	}
 }
 
+// The test checkout's book has what saved cards paid, and ours agrees: also
+// where a payment was made and nobody heard of it.
+func TestTheBookHasWhatSavedCardsPaid(t *testing.T) {
+	t.Parallel()
+	l := newTill(t)
+	l.save(testpay.Pay)
+	l.clock.Advance(26 * time.Hour)
+	if r := l.agree(0); len(r.Days) == 0 || r.Days[0].Payments != 25*money.Dollar {
+		t.Errorf("the days are %+v", r.Days)
+	}
+	_, err := l.pay.SetAutoTopUp(t.Context(), l.scope, payment.AutoChange{Enabled: true, Threshold: "30", Amount: "25", MonthCap: "500"})
+	l.must(err)
+	l.must(l.pay.FollowAutoTopUps(t.Context()))
+	l.jobs.Take() // who was to ask died after asking
+	_, err = l.cashier.Charge(t.Context(), payment.Charge{
+		ID: l.orderID(), TeamID: l.scope.TeamID(), CardID: l.auto().Card.ID, Amount: 25 * money.Dollar,
+	})
+	l.must(err)
+	l.jobs.Take()                                  // and its event is lost
+	l.must(l.pay.RemoveCard(t.Context(), l.scope)) // nobody asks again
+	l.must(l.pay.Charge(t.Context(), payment.ChargeJob{OrderID: l.orderID()}))
+	l.clock.Advance(26 * time.Hour)
+	l.agree(1)
+	l.want(50 * money.Dollar)
+}
+
 // A removed card pays no more, and its removal is told.
 func TestADetachedTestCardPaysNoMore(t *testing.T) {
 	t.Parallel()
