@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -168,6 +169,32 @@ func ledgerText(r app.LedgerReport) string {
 		text += fmt.Sprintf("\n%-12s %s (team %s): %s", p.Kind, p.Row, p.TeamID, p.Detail)
 	}
 	return text
+}
+
+func reaperCommand(s *settings) *cobra.Command {
+	var asJSON bool
+	arm := &cobra.Command{
+		Use: "arm", Short: "Confirm that the machines of a restored database were looked through", Args: cobra.NoArgs,
+		Long: "After a restore of the database no machine is ended as an orphan: those that were made after the backup have no\n" +
+			"row in it, and somebody may work on them. Look through the providers' lists first.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withAdmin(cmd, s, func(ctx context.Context, m *app.Admin) error {
+				since, err := m.ArmReaper(ctx)
+				if err != nil {
+					return err
+				}
+				text := "Nothing was to confirm."
+				if since != nil {
+					text = fmt.Sprintf("Orphans are ended again; the database was restored before %s.", since.UTC().Format(time.RFC3339))
+				}
+				return result(cmd.OutOrStdout(), asJSON, map[string]any{"restored_at": since}, text)
+			})
+		},
+	}
+	arm.Flags().BoolVar(&asJSON, "json", false, "one JSON object")
+	reaper := &cobra.Command{Use: "reaper", Short: "The end of machines that no pod owns"}
+	reaper.AddCommand(arm)
+	return reaper
 }
 
 func sandboxCommand(s *settings) *cobra.Command {

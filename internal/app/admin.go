@@ -64,6 +64,10 @@ func (m *Admin) VolumeRepository(ctx context.Context, volumeID uuid.UUID) (Repos
 	return Repository{Repository: m.app.blobs(prefix), Password: password, Snapshot: snapshot}, nil
 }
 
+// ArmReaper confirms that the machines of a restored database were looked
+// through. It returns since when that was due, nil if it was not.
+func (m *Admin) ArmReaper(ctx context.Context) (*time.Time, error) { return m.app.pods.Arm(ctx) }
+
 // Migrations lists the schema's migrations and when each was applied.
 func (m *Admin) Migrations(ctx context.Context) ([]pg.Migration, error) {
 	return pg.MigrationStatus(ctx, m.app.pool)

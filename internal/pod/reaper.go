@@ -2,6 +2,7 @@ package pod
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,8 +14,18 @@ import (
 
 // Reap looks through every provider account for machines with this
 // installation's mark that no open instance owns (server rule 15). Seen twice,
-// far enough apart, they are ended; other names are never touched.
+// far enough apart, they are ended; other names are never touched. None is ended
+// soon after a start, nor after a restore of the database until Arm.
 func (s *Service) Reap(ctx context.Context) error {
+	restored, err := s.restored(ctx)
+	if err != nil {
+		return err
+	}
+	if restored != nil {
+		s.Logger.ErrorContext(ctx, "the database was restored: no machine is ended as an orphan until the operator says 'homeport reaper arm'",
+			"restored", *restored)
+		return nil
+	}
 	if s.Clock.Wall().Sub(s.started) < s.Limits.ReaperArms {
 		return nil
 	}
@@ -24,6 +35,45 @@ func (s *Service) Reap(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// A restore goes on in another cluster (a dump), or in a new timeline of the
+// same (a backup with its log; the promotion of a standby, which may lack the
+// last rows too).
+const sqlSeeCluster = `
+with seen as (
+  select c.system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) as cluster from pg_control_system() c)
+update installation i set cluster = seen.cluster,
+  restored_wall_at = case when i.cluster in ('', seen.cluster) then i.restored_wall_at else $1 end
+from seen returning i.restored_wall_at`
+
+// restored says since when the database is a restored one that the operator has
+// not confirmed; nil = it is not. Machines made after the backup have no rows
+// in it, and their pods may live.
+func (s *Service) restored(ctx context.Context) (*time.Time, error) {
+	var at *time.Time
+	if err := s.Pool.QueryRow(ctx, sqlSeeCluster, s.Clock.Wall()).Scan(&at); err != nil {
+		return nil, fmt.Errorf("look whether the database was restored: %w", err)
+	}
+	return at, nil
+}
+
+const sqlArmReaper = `
+with before as (select restored_wall_at from installation for update)
+update installation i set restored_wall_at = null from before returning before.restored_wall_at`
+
+// Arm is the operator's word that the machines of a restored database have been
+// looked through. It returns since when that was due, nil if it was not.
+func (s *Service) Arm(ctx context.Context) (*time.Time, error) {
+	var at *time.Time
+	err := s.Pool.QueryRow(ctx, sqlArmReaper).Scan(&at)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil // no node has started yet
+	}
+	if err != nil {
+		return nil, fmt.Errorf("arm the reaper: %w", err)
+	}
+	return at, nil
 }
 
 const sqlOpenNames = `select name from instance where provider = $1 and state <> 'gone'`
