@@ -18,6 +18,7 @@ import (
 	"homeport.dev/homeport/internal/provider/cloudapi"
 	"homeport.dev/homeport/internal/provider/prime"
 	"homeport.dev/homeport/internal/provider/ratelimit"
+	"homeport.dev/homeport/internal/provider/runpod"
 	"homeport.dev/homeport/internal/provider/shadeform"
 )
 
@@ -43,6 +44,16 @@ var clouds = []cloud{
 			}
 			return prime.New(prime.Config{
 				Key: a.config.PrimeKey, BaseURL: a.config.PrimeBase, Pusher: bootstrap.Pusher{Key: key}, Limiter: limits, Clock: a.clock, Logger: a.logger,
+			})
+		},
+	},
+	{
+		runpod.Name,
+		func(c *Config) string { return c.RunpodKey },
+		func(c *Config) string { return c.RunpodBase },
+		func(a *App, limits cloudapi.Limiter) (provider.Adapter, error) {
+			return runpod.New(runpod.Config{
+				Key: a.config.RunpodKey, BaseURL: a.config.RunpodBase, Limiter: limits, Clock: a.clock, Logger: a.logger,
 			})
 		},
 	},

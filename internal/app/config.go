@@ -41,6 +41,8 @@ type Config struct {
 	MasterKey     string `name:"MASTER_KEY" secret:"true" doc:"64 hex digits that seal secrets in the database; empty: drawn once into the state folder"`
 	PrimeKey      string `name:"PRIME_API_KEY" secret:"true" doc:"key of the Prime Intellect account to rent from; empty: it is not rented from"`
 	PrimeBase     string `name:"PRIME_BASE_URL" doc:"address of Prime Intellect's API; empty: https://api.primeintellect.ai/api/v1"`
+	RunpodKey     string `name:"RUNPOD_API_KEY" secret:"true" doc:"key of the Runpod account to rent from; empty: it is not rented from"`
+	RunpodBase    string `name:"RUNPOD_BASE_URL" doc:"address of Runpod's API; empty: https://api.runpod.io/v2"`
 	ShadeformKey  string `name:"SHADEFORM_API_KEY" secret:"true" doc:"key of the Shadeform account to rent from; empty: it is not rented from"`
 	ShadeformBase string `name:"SHADEFORM_BASE_URL" doc:"address of Shadeform's API; empty: https://api.shadeform.ai/v1"`
 	Sandbox       string `name:"SANDBOX" default:"auto" doc:"whether sandbox pods are for rent: auto (where no real cloud is), on or off"`

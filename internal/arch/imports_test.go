@@ -95,7 +95,7 @@ const (
 // it appears.
 var planned = []string{
 	"blob/s3", "provider/docker", "provider/hyperstack",
-	"provider/lambda", "provider/runpod",
+	"provider/lambda",
 	"provider/vast", "provider/verda", "sim",
 }
 
