@@ -35,27 +35,38 @@ const (
 // mostGPUs bounds the GPUs of one machine that are asked for.
 const mostGPUs = 8
 
-// models are the GPUs for rent, by Runpod's id. Runpod does not list processors
-// and memory: what comes with each GPU is at least this, as seen elsewhere.
-var models = map[string]struct {
+// models are the GPUs for rent. Runpod does not list processors and memory: what
+// comes with each GPU is at least this, as seen elsewhere.
+var models = []model{
+	{"NVIDIA A100 80GB PCIe", "A100_80GB", gpu.PCIe, 8, 117},
+	{"NVIDIA A100-SXM4-80GB", "A100_80GB", gpu.SXM4, 16, 125},
+	{"NVIDIA A40", "A40_48GB", gpu.PCIe, 9, 48},
+	{"NVIDIA B200", "B200_180GB", gpu.SXM6, 28, 283},
+	{"NVIDIA GeForce RTX 3090", "RTX3090_24GB", gpu.PCIe, 16, 125},
+	{"NVIDIA GeForce RTX 4090", "RTX4090_24GB", gpu.PCIe, 16, 62},
+	{"NVIDIA GeForce RTX 5090", "RTX5090_32GB", gpu.PCIe, 16, 92},
+	{"NVIDIA H100 80GB HBM3", "H100_80GB", gpu.SXM5, 20, 221},
+	{"NVIDIA H100 PCIe", "H100_80GB", gpu.PCIe, 16, 176},
+	{"NVIDIA H200", "H200_141GB", gpu.SXM5, 24, 251},
+	{"NVIDIA L4", "L4_24GB", gpu.PCIe, 12, 50},
+	{"NVIDIA L40S", "L40S_48GB", gpu.PCIe, 16, 94},
+	{"NVIDIA RTX 6000 Ada Generation", "RTX6000Ada_48GB", gpu.PCIe, 16, 62},
+	{"NVIDIA RTX A6000", "A6000_48GB", gpu.PCIe, 9, 50},
+	{"NVIDIA RTX PRO 6000 Blackwell Server Edition", "RTX_PRO_6000B_96GB", gpu.PCIe, 16, 188},
+}
+
+type model struct {
+	id             string // Runpod's
 	token, socket  string
 	vcpu, memoryGB int
-}{
-	"NVIDIA A100 80GB PCIe":                        {"A100_80GB", gpu.PCIe, 8, 117},
-	"NVIDIA A100-SXM4-80GB":                        {"A100_80GB", gpu.SXM4, 16, 125},
-	"NVIDIA A40":                                   {"A40_48GB", gpu.PCIe, 9, 48},
-	"NVIDIA B200":                                  {"B200_180GB", gpu.SXM6, 28, 283},
-	"NVIDIA GeForce RTX 3090":                      {"RTX3090_24GB", gpu.PCIe, 16, 125},
-	"NVIDIA GeForce RTX 4090":                      {"RTX4090_24GB", gpu.PCIe, 16, 62},
-	"NVIDIA GeForce RTX 5090":                      {"RTX5090_32GB", gpu.PCIe, 16, 92},
-	"NVIDIA H100 80GB HBM3":                        {"H100_80GB", gpu.SXM5, 20, 221},
-	"NVIDIA H100 PCIe":                             {"H100_80GB", gpu.PCIe, 16, 176},
-	"NVIDIA H200":                                  {"H200_141GB", gpu.SXM5, 24, 251},
-	"NVIDIA L4":                                    {"L4_24GB", gpu.PCIe, 12, 50},
-	"NVIDIA L40S":                                  {"L40S_48GB", gpu.PCIe, 16, 94},
-	"NVIDIA RTX 6000 Ada Generation":               {"RTX6000Ada_48GB", gpu.PCIe, 16, 62},
-	"NVIDIA RTX A6000":                             {"A6000_48GB", gpu.PCIe, 9, 50},
-	"NVIDIA RTX PRO 6000 Blackwell Server Edition": {"RTX_PRO_6000B_96GB", gpu.PCIe, 16, 188},
+}
+
+func modelOf(id string) (model, bool) {
+	i := slices.IndexFunc(models, func(m model) bool { return m.id == id })
+	if i < 0 {
+		return model{}, false
+	}
+	return models[i], true
 }
 
 // gpuType is one of GET /catalog/gpus, as it is for one number of GPUs.
@@ -93,7 +104,7 @@ func (c *Cloud) Offers(ctx context.Context) ([]provider.Offer, error) {
 			return nil, fmt.Errorf("list the GPUs, %d of each: %w", n, err)
 		}
 		for _, g := range *answer.GPUs {
-			if _, sold := models[g.ID]; sold {
+			if _, sold := modelOf(g.ID); sold {
 				most = min(max(most, g.MaxCount.Secure), mostGPUs)
 				list = append(list, g.offers(n)...)
 			}
@@ -111,8 +122,8 @@ func stockOf(count int) url.Values {
 
 // offers are what is for sale of a type, one per data centre that has it.
 func (g gpuType) offers(count int) []provider.Offer {
-	m, listed := models[g.ID]
-	model, known := gpu.Find(m.token, g.MemoryGB)
+	m, listed := modelOf(g.ID)
+	of, known := gpu.Find(m.token, g.MemoryGB)
 	price, priced := g.price(count)
 	if !listed || !known || !priced || g.Manufacturer != "NVIDIA" || !g.Secure || count > g.MaxCount.Secure {
 		return nil
@@ -125,7 +136,7 @@ func (g gpuType) offers(count int) []provider.Offer {
 			continue
 		}
 		list = append(list, provider.Offer{
-			Provider: Name, CloudID: g.ID, GPUType: model.Token, GPUCount: count, GPUMemoryGB: model.VRAMGB * count,
+			Provider: Name, CloudID: g.ID, GPUType: of.Token, GPUCount: count, GPUMemoryGB: of.VRAMGB * count,
 			MemoryGB: m.memoryGB * count, VCPU: m.vcpu * count, Socket: m.socket, Country: country, DataCenterID: dc.ID,
 			Security: "secure_cloud", Image: image, DiskGB: diskGB, DiskPrice: diskPrice, UpstreamPrice: price,
 		})
