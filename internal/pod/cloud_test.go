@@ -24,6 +24,7 @@ type play struct {
 	hang    bool                  // no answer before the caller gives up
 	appears time.Duration         // the machine is not listed before
 	failed  bool                  // it will never run
+	builds  bool                  // it has no address before settle
 	during  func(provider.Launch) // what happens elsewhere while the call is under way
 }
 
@@ -120,6 +121,9 @@ func (c *cloud) Launch(ctx context.Context, l provider.Launch) (provider.Machine
 	if f.failed {
 		m.State = provider.Failed
 	}
+	if f.builds {
+		m.State, m.Host, m.SSHPort = provider.Building, "", 0
+	}
 	c.all[l.Name] = m
 	return m.Machine, f.err
 }
@@ -186,6 +190,13 @@ func (c *cloud) answers(find, end []error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.find, c.end = find, end
+}
+
+// settle lets a machine that was being built run.
+func (c *cloud) settle(m *machine) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m.State, m.Host, m.SSHPort = provider.Running, "127.0.0.1", m.door.port()
 }
 
 // vanish takes a machine away, as a host that dies does.

@@ -12,6 +12,7 @@ import (
 	"homeport.dev/homeport/internal/id"
 	"homeport.dev/homeport/internal/job"
 	"homeport.dev/homeport/internal/pg"
+	"homeport.dev/homeport/internal/provider"
 )
 
 const sqlCurrentInstance = `
@@ -97,6 +98,13 @@ func (s *Service) intendTx(ctx context.Context, tx pgx.Tx, p *Pod, wall time.Tim
 		return nil, "", fmt.Errorf("intend instance %s: %w", in.Name, err)
 	}
 	return in, token, nil
+}
+
+// at records where the machine is, as far as its cloud can say.
+func (in *Instance) at(m provider.Machine) {
+	if m.Host != "" && m.SSHPort != 0 {
+		in.Host, in.SSHPort = m.Host, m.SSHPort
+	}
 }
 
 const sqlSaveInstance = `

@@ -197,10 +197,8 @@ func refused(err error) bool {
 // adoptTx records that the provider has the machine. When the pod does not want
 // it any more, it stays on its way to its end, now with a reference.
 func (s *Service) adoptTx(ctx context.Context, tx pgx.Tx, p *Pod, in *Instance, m provider.Machine) error {
-	in.Ref, in.Host = m.Ref, m.Host
-	if m.SSHPort != 0 {
-		in.SSHPort = m.SSHPort
-	}
+	in.Ref = m.Ref
+	in.at(m)
 	if !in.unclear() {
 		return saveInstance(ctx, tx, in)
 	}

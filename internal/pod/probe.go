@@ -23,6 +23,9 @@ func (s *Service) probe(ctx context.Context, p *Pod, in *Instance) (bool, error)
 	if in == nil || in.State != Running {
 		return false, nil
 	}
+	if in.Host == "" { // its agent was faster than its cloud's list
+		return s.watch(ctx, in)
+	}
 	if err := s.Names(ctx, p, in); err != nil {
 		return false, err
 	}

@@ -131,8 +131,13 @@ func (s *Service) watch(ctx context.Context, in *Instance) (bool, error) {
 			return nil
 		}
 		if found && m.State.Alive() {
-			in.Host, in.GoneSeenWallAt = m.Host, nil
-			return saveInstance(ctx, tx, in)
+			in.GoneSeenWallAt = nil
+			in.at(m)
+			if err := saveInstance(ctx, tx, in); err != nil || p.SSHPort == in.SSHPort {
+				return err
+			}
+			p.SSHPort = in.SSHPort
+			return savePod(ctx, tx, p)
 		}
 		// A list may lag behind a machine just made: one read is no proof.
 		if in.GoneSeenWallAt == nil && !found {

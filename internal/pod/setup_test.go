@@ -520,3 +520,47 @@ func TestDyingNodesLeaveOneMachine(t *testing.T) {
 	}
 	h.ok()
 }
+
+// TestAddressThatComesLaterIsThePods: clouds that choose the port say it when
+// the machine runs, which may be after its agent restored the volume.
+func TestAddressThatComesLaterIsThePods(t *testing.T) {
+	t.Parallel()
+	for name, early := range map[string]bool{"before the agent": true, "after the agent": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarbour(t)
+			scope := h.team(team.Pro, 10*money.Dollar)
+			h.a.script(play{builds: true})
+			p := h.rent(scope)
+			h.work()
+			m := h.a.one()
+			if early {
+				h.a.settle(m)
+				h.pass(10 * time.Second)
+				if got := h.is(scope, p, pod.Starting); got.SSHPort != m.SSHPort {
+					t.Errorf("the pod is at port %d, its machine at %d", got.SSHPort, m.SSHPort)
+				}
+			}
+			a := h.boot(m)
+			h.must(a.hello())
+			h.must(a.report())
+			a.open()
+			if !early {
+				h.pass(time.Minute)
+				if got := h.is(scope, p, pod.Mounting); got.ReadyAt != nil {
+					t.Errorf("ready at an address that nobody knows: %+v", got)
+				}
+				h.a.settle(m)
+			}
+			h.pass(10 * time.Second)
+			if got := h.is(scope, p, pod.Ready); got.SSHPort != m.SSHPort {
+				t.Errorf("the pod is at port %d, its machine at %d", got.SSHPort, m.SSHPort)
+			}
+			var host string
+			h.must(h.pool.QueryRow(t.Context(), `select host from instance`).Scan(&host))
+			if host != m.Host {
+				t.Errorf("the machine is kept as at %q", host)
+			}
+		})
+	}
+}
