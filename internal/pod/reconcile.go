@@ -147,8 +147,11 @@ func (s *Service) watch(ctx context.Context, in *Instance) (bool, error) {
 		next = found || wall.Sub(*in.GoneSeenWallAt) >= s.Limits.GoneTwice
 		return nil
 	})
-	if err != nil || !next {
+	if err != nil {
 		return false, err
+	}
+	if !next {
+		return false, s.push(ctx, in, m)
 	}
 	p, err := findPod(ctx, s.Pool, in.PodID)
 	if err != nil {
