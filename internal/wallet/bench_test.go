@@ -200,6 +200,17 @@ func cpuSeconds(pid int) float64 {
 	return float64(user+system) / 100
 }
 
+// A name that stays behind in a script ends pgbench, and is seen by nobody but
+// the whole check.
+func TestBenchScriptsNameEveryValue(t *testing.T) {
+	t.Parallel()
+	for _, script := range []string{wallet.CreditScript(), wallet.RunningCreditScript()} {
+		if left := regexp.MustCompile(`@[a-z_]+`).FindString(script); left != "" {
+			t.Errorf("no value for %s in:\n%s", left, script)
+		}
+	}
+}
+
 // BenchmarkTransfer posts credits to many wallets, and to one, beside pgbench's
 // TPC-B, all by 8 clients of pgbench on the same server; and credits by the Go
 // service with 8 clients, for comparison.

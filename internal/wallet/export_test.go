@@ -55,7 +55,8 @@ func RunningCreditScript() string {
 		"@burn", "burn_usd_micro_per_hour", "@pod_burn", "pod_burn_usd_micro_per_hour", "@exhausts", "exhausts_us + 1000",
 		"@exhausted", "exhausted_us", "@switch_off", "switch_off_us", "@month", "month_us", "@spent", "month_spent_usd_micro",
 		"@warned", "warned", "@warn", "warn_us + 1000", "@empty", "empty_us", "@arrears_end", "arrears_end_us", "@arrears", "arrears_us", "@step", "arrears_step",
-		"@spend_look", "spend_us", "@spend_month", "spend_month_us", "@stage", "spend_stage", "@limit", "limit_us", "@next", "next_us + 1000",
+		"@spend_look", "spend_us", "@spend_month", "spend_month_us", "@stage", "spend_stage", "@limit", "limit_us",
+		"@low_below", "low_usd_micro", "@low_told", "low_told", "@low", "low_us", "@next", "next_us + 1000",
 	).Replace(sqlPostCredit)
 	return benchBegin + atRestStatement() +
 		strings.Replace(onTeam(sqlLockBook), ";\n", " \\gset\n", 1) +
