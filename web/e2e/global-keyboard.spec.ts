@@ -25,6 +25,29 @@ test('18 the first stop of the Tab key is the skip link, which leads to the cont
   }
 })
 
+test('18 the focus stays where it is when the scripts of the landing page come late', async ({ page }) => {
+  let come = () => {}
+  const late = new Promise<void>((resolve) => {
+    come = resolve
+  })
+  await page.route(/\/assets\/.*\.js$/, async (route) => {
+    await late
+    await route.continue()
+  })
+  await page.goto('/', { waitUntil: 'commit' })
+  await expect(page.getByRole('heading', { level: 1 })).toBeVisible()
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Tab')
+  const link = page.getByRole('link', { name: 'Login / Signup' }).first()
+  await expect(link).toBeFocused()
+  await link.evaluate((element) => element.setAttribute('data-prerendered', ''))
+  come()
+  await expect(page.locator('[data-prerendered]')).toHaveCount(0)
+  await expect(link).toBeFocused()
+  await page.keyboard.press('Tab')
+  await expect(page.getByRole('link', { name: 'Go to Dashboard' })).toBeFocused()
+})
+
 test('19 following a link of the sidebar moves the focus to the new page', async ({ page, visit, seeds }) => {
   await visit('/pods', { as: await seeds.hobby1(), width: 'D' })
   const sidebar = page.getByRole('navigation', { name: 'Main' })
@@ -64,6 +87,7 @@ test('20 whatever the Tab key stops at shows its focus', async ({ page, visit, s
 
   // What was found by script holds for the key itself.
   await page.goto('/storage')
+  await expect(page.getByRole('heading', { level: 1 })).toBeVisible()
   await page.keyboard.press('Tab')
   await page.keyboard.press('Tab')
   const width = await page.locator(':focus').evaluate((stop) => getComputedStyle(stop).outlineWidth)

@@ -6,6 +6,7 @@ import { focusHeading } from './focus-heading'
 import { installGlobalErrors } from './global-errors'
 import { queryClient } from './query-client'
 import { makeRouter } from './router'
+import { TakeOver } from './take-over'
 
 /** Makes the router and lets the session begin. Nothing is drawn yet. */
 export function prepare(): ReturnType<typeof makeRouter> {
@@ -33,14 +34,17 @@ export async function show(router: ReturnType<typeof makeRouter>): Promise<void>
   const [{ createRoot }] = await Promise.all([import('react-dom/client'), router.load()])
   const container = document.getElementById('root')
   if (!container) throw new Error('index.html has no #root')
-  const root = createRoot(container)
+  const fresh = container.cloneNode() as HTMLElement
+  const root = createRoot(fresh)
   // As a transition React draws in small steps, between which the reader's taps and scrolling have their turn.
   startTransition(() =>
     root.render(
       <StrictMode>
-        <ErrorBoundary>
-          <RouterProvider router={router} />
-        </ErrorBoundary>
+        <TakeOver old={container} fresh={fresh}>
+          <ErrorBoundary>
+            <RouterProvider router={router} />
+          </ErrorBoundary>
+        </TakeOver>
       </StrictMode>,
     ),
   )
