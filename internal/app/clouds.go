@@ -16,6 +16,7 @@ import (
 	"homeport.dev/homeport/internal/provider"
 	"homeport.dev/homeport/internal/provider/bootstrap"
 	"homeport.dev/homeport/internal/provider/cloudapi"
+	"homeport.dev/homeport/internal/provider/lambda"
 	"homeport.dev/homeport/internal/provider/prime"
 	"homeport.dev/homeport/internal/provider/ratelimit"
 	"homeport.dev/homeport/internal/provider/runpod"
@@ -33,6 +34,21 @@ type cloud struct {
 
 // clouds are all of them, in the order of their names.
 var clouds = []cloud{
+	{
+		lambda.Name,
+		func(c *Config) string { return c.LambdaKey },
+		func(c *Config) string { return c.LambdaBase },
+		func(a *App, limits cloudapi.Limiter) (provider.Adapter, error) {
+			key, err := a.bootstrapKey(lambda.Name)
+			if err != nil {
+				return nil, err
+			}
+			return lambda.New(lambda.Config{
+				Key: a.config.LambdaKey, BaseURL: a.config.LambdaBase, PublicKey: bootstrap.Pusher{Key: key}.PublicKey(),
+				Limiter: limits, Clock: a.clock, Logger: a.logger,
+			})
+		},
+	},
 	{
 		prime.Name,
 		func(c *Config) string { return c.PrimeKey },
@@ -70,7 +86,8 @@ var clouds = []cloud{
 }
 
 // bootstrapKey is the key by which agents are brought to the machines of a cloud
-// that takes no script: the same on all nodes, and another for each cloud.
+// that takes no script, or the one that a cloud wants on every machine: the same
+// on all nodes, and another for each cloud.
 func (a *App) bootstrapKey(cloud string) (ssh.Signer, error) {
 	master, err := a.masterKey()
 	if err != nil {

@@ -39,6 +39,8 @@ type Config struct {
 	StripeBase    string `name:"STRIPE_API_BASE" doc:"address of Stripe's API; empty: https://api.stripe.com"`
 	StripeTax     string `name:"STRIPE_TAX" default:"none" doc:"tax on top of the prices: none, or automatic by Stripe Tax"`
 	MasterKey     string `name:"MASTER_KEY" secret:"true" doc:"64 hex digits that seal secrets in the database; empty: drawn once into the state folder"`
+	LambdaKey     string `name:"LAMBDA_API_KEY" secret:"true" doc:"key of the Lambda Cloud account to rent from; empty: it is not rented from"`
+	LambdaBase    string `name:"LAMBDA_BASE_URL" doc:"address of Lambda Cloud's API; empty: https://cloud.lambda.ai/api/v1"`
 	PrimeKey      string `name:"PRIME_API_KEY" secret:"true" doc:"key of the Prime Intellect account to rent from; empty: it is not rented from"`
 	PrimeBase     string `name:"PRIME_BASE_URL" doc:"address of Prime Intellect's API; empty: https://api.primeintellect.ai/api/v1"`
 	RunpodKey     string `name:"RUNPOD_API_KEY" secret:"true" doc:"key of the Runpod account to rent from; empty: it is not rented from"`

@@ -95,7 +95,6 @@ const (
 // it appears.
 var planned = []string{
 	"blob/s3", "provider/docker", "provider/hyperstack",
-	"provider/lambda",
 	"provider/vast", "provider/verda", "sim",
 }
 
