@@ -21,6 +21,7 @@ import (
 	"homeport.dev/homeport/internal/provider/ratelimit"
 	"homeport.dev/homeport/internal/provider/runpod"
 	"homeport.dev/homeport/internal/provider/shadeform"
+	"homeport.dev/homeport/internal/provider/verda"
 )
 
 // A cloud is one real cloud that this program can rent from. Its key alone
@@ -80,6 +81,16 @@ var clouds = []cloud{
 		func(a *App, limits cloudapi.Limiter) (provider.Adapter, error) {
 			return shadeform.New(shadeform.Config{
 				Key: a.config.ShadeformKey, BaseURL: a.config.ShadeformBase, Limiter: limits, Clock: a.clock, Logger: a.logger,
+			})
+		},
+	},
+	{
+		verda.Name,
+		func(c *Config) string { return c.VerdaKey },
+		func(c *Config) string { return c.VerdaBase },
+		func(a *App, limits cloudapi.Limiter) (provider.Adapter, error) {
+			return verda.New(verda.Config{
+				Key: a.config.VerdaKey, BaseURL: a.config.VerdaBase, Limiter: limits, Clock: a.clock, Logger: a.logger,
 			})
 		},
 	},
@@ -171,6 +182,11 @@ func (c *Config) checkClouds() (errs []error) {
 		// exists only where the public address is this machine.
 		if one.key(c) != "" && real && c.publicLoopback() {
 			bad(setting+"_API_KEY", "machines at %s cannot reach %s, and test money must not pay for them: set %sPUBLIC_URL", one.name, c.PublicURL, prefix)
+		}
+	}
+	if c.VerdaKey != "" {
+		if err := verda.CheckKey(c.VerdaKey); err != nil {
+			bad("VERDA_API_KEY", "%v", err)
 		}
 	}
 	if c.Sandbox == "off" && len(c.clouds()) == 0 {

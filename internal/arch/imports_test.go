@@ -95,7 +95,7 @@ const (
 // it appears.
 var planned = []string{
 	"blob/s3", "provider/docker", "provider/hyperstack",
-	"provider/vast", "provider/verda", "sim",
+	"provider/vast", "sim",
 }
 
 // onlyImportedBy limits who may import a package beyond the table.

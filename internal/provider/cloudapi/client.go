@@ -107,7 +107,15 @@ type Call struct {
 	Hide   []string // parts of the request that no error may show
 }
 
-// Do makes a call and decodes the answer's JSON into out, unless that is nil.
+// An Answer takes what a cloud said as it came, where Do is given one: for
+// bodies that are not always JSON, and statuses below 300 that differ in meaning.
+type Answer struct {
+	Status int
+	Body   []byte
+}
+
+// Do makes a call and decodes the answer's JSON into out, unless that is nil or
+// an *Answer.
 //
 // Its error is ErrRateLimited or ErrUnreachable when nothing was sent or done;
 // what Refused made of a 4xx; or a plain error, after which the cloud may have
@@ -145,6 +153,10 @@ func (c *Client) Do(ctx context.Context, call Call, out any) error {
 		return fmt.Errorf("%s %s: the answer has more than %d bytes", call.Method, call.Path, c.MaxBody)
 	}
 	if out == nil {
+		return nil
+	}
+	if a, ok := out.(*Answer); ok {
+		a.Status, a.Body = res.StatusCode, body
 		return nil
 	}
 	if err := json.Unmarshal(body, out); err != nil {

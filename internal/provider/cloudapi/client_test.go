@@ -52,6 +52,20 @@ var create = cloudapi.Call{
 	Hide: []string{"payload-with-token"},
 }
 
+// TestAnswerIsTakenAsItCame: some clouds answer bare words, and mean by a 207
+// something else than by a 202.
+func TestAnswerIsTakenAsItCame(t *testing.T) {
+	t.Parallel()
+	c := client(t, serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusMultiStatus)
+		_, _ = io.WriteString(w, "made-1")
+	}), nil)
+	var got cloudapi.Answer
+	if err := c.Do(t.Context(), create, &got); err != nil || got.Status != http.StatusMultiStatus || string(got.Body) != "made-1" {
+		t.Errorf("%d %s, %v", got.Status, got.Body, err)
+	}
+}
+
 // TestFailuresSayWhetherAMachineMayExist: what is not known for certain is
 // never "no machine".
 func TestFailuresSayWhetherAMachineMayExist(t *testing.T) {
