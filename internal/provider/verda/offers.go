@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"homeport.dev/homeport/internal/money"
@@ -137,7 +138,7 @@ func list[T any](ctx context.Context, c *Cloud, path string, query url.Values) (
 // offer is what is for sale of a type; false = we do not sell it.
 func (t instanceType) offer() (provider.Offer, bool) {
 	n := t.GPU.Count
-	if n < 1 || t.GPUMemory.GB%n != 0 || !strings.EqualFold(t.Manufacturer, "nvidia") || !strings.EqualFold(t.Currency, "usd") {
+	if n < 1 || t.GPUMemory.GB%n != 0 || t.sealed() || !strings.EqualFold(t.Manufacturer, "nvidia") || !strings.EqualFold(t.Currency, "usd") {
 		return provider.Offer{}, false
 	}
 	model, known := gpu.Find(t.Model, t.GPUMemory.GB/n)
@@ -152,6 +153,10 @@ func (t instanceType) offer() (provider.Offer, bool) {
 		Image: image, UpstreamPrice: price,
 	}, true
 }
+
+// sealed reports whether a type is for confidential computing: its GPUs start
+// locked, and need an image of their own.
+func (t instanceType) sealed() bool { return slices.Contains(strings.Fields(t.Name), "CC") }
 
 // diskPrice is what a GB of a machine's disk costs per hour.
 func (c *Cloud) diskPrice(ctx context.Context) (money.Rate, error) {
