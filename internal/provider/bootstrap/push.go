@@ -46,17 +46,21 @@ func (p Pusher) Push(ctx context.Context, m provider.Machine, b provider.Bootstr
 	if every == 0 {
 		every = tryEvery
 	}
+	var why error
 	for {
 		err := p.once(ctx, m, script)
 		if err == nil {
 			return nil
+		}
+		if why == nil || ctx.Err() == nil { // a try that was cut short says nothing of the machine
+			why = err
 		}
 		t := time.NewTimer(every)
 		select {
 		case <-t.C:
 		case <-ctx.Done():
 			t.Stop()
-			return fmt.Errorf("push the agent to %s: %w", m.Name, err)
+			return fmt.Errorf("push the agent to %s: %w", m.Name, why)
 		}
 	}
 }
