@@ -108,8 +108,11 @@ test('24 a refusal that a new token does not cure ends the session and clears wh
 }) => {
   const client = await seeds.hobby1()
   const volume = await volumeOf(client)
+  const traffic = new Traffic(page)
   for (const renewed of [false, true]) {
-    await visit('/storage', { as: client })
+    await visit('/robots.txt', { as: client })
+    // Whatever the page still asks for would be refused, too, and end the session before the click.
+    await open(page, traffic, '/storage')
     await expect(page.getByText(volume)).toBeVisible()
     const marked = await mark(page)
     const session = await page.evaluate(() => {
