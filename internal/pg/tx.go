@@ -16,8 +16,8 @@ const (
 )
 
 // InTx runs fn in a transaction and commits when fn returns nil. After a
-// serialization failure or a deadlock it runs fn again, up to five times with
-// growing pauses, so fn must have no effect outside tx. The error is fn's own,
+// serialization failure, a deadlock or an AgainAfter it runs fn again, up to five
+// times with growing pauses, so fn must have no effect outside tx. The error is fn's own,
 // unchanged, or that of begin or commit.
 func InTx(ctx context.Context, pool *pgxpool.Pool, fn func(tx pgx.Tx) error) error {
 	var backend uint32
@@ -36,12 +36,34 @@ func InTx(ctx context.Context, pool *pgxpool.Pool, fn func(tx pgx.Tx) error) err
 	}
 }
 
+// againError is an error after which the transaction is tried again.
+type againError struct{ error }
+
+func (e againError) Unwrap() error { return e.error }
+
+// AgainAfter makes InTx run its function again when err is the violation of one
+// unique constraint or index: for rows that were looked for in vain and are
+// there by now, because somebody else has committed them. Any other error, and
+// nil, stays as it is.
+func AgainAfter(err error, constraint string) error {
+	const uniqueViolation = "23505"
+	var pe *pgconn.PgError
+	if errors.As(err, &pe) && pe.Code == uniqueViolation && pe.ConstraintName == constraint {
+		return againError{err}
+	}
+	return err
+}
+
 // retryable says whether the database rolled back only because of who else was
 // running.
 func retryable(err error) bool {
 	const serializationFailure, deadlockDetected = "40001", "40P01"
 	var pe *pgconn.PgError
-	return errors.As(err, &pe) && (pe.Code == serializationFailure || pe.Code == deadlockDetected)
+	if errors.As(err, &pe) && (pe.Code == serializationFailure || pe.Code == deadlockDetected) {
+		return true
+	}
+	var again againError
+	return errors.As(err, &again)
 }
 
 // txDelay doubles with each attempt, between half and the whole of its range.

@@ -110,3 +110,31 @@ func TestInTxStopsWithItsContext(t *testing.T) {
 		t.Errorf("%d attempts, %v; want one and an error", n, err)
 	}
 }
+
+func TestInTxLooksAgainAfterSomebodyElseCommitted(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	execute := func(sql string) {
+		if _, err := pool.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	execute("create table kept (n int constraint kept_once primary key, other int constraint other_once unique)")
+	execute("insert into kept values (1, 1)")
+	for constraint, want := range map[string]int{"kept_once": 2, "other_once": 1, "kept_pkey": 1} {
+		tries := 0
+		err := pg.InTx(t.Context(), pool, func(tx pgx.Tx) error {
+			if tries++; tries > 1 {
+				return nil // it is found now
+			}
+			_, err := tx.Exec(t.Context(), "insert into kept values (1, 2)")
+			return pg.AgainAfter(err, constraint)
+		})
+		if tries != want || (err == nil) != (want == 2) {
+			t.Errorf("%s: %d tries, %v", constraint, tries, err)
+		}
+	}
+	if pg.AgainAfter(nil, "kept_once") != nil {
+		t.Error("no error became one")
+	}
+}

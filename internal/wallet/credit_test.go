@@ -3,6 +3,9 @@ package wallet_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -130,4 +133,36 @@ func TestACreditLeavesTheWalletAsTheBookDoes(t *testing.T) {
 		}
 	}
 	h.verify()
+}
+
+// Two events of one payment, on two nodes, at one instant: the second finds the
+// wallet locked, and what the first has posted when it gets it.
+func TestTheSameCreditTwiceAtOnceCountsOnce(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	scope := h.scope()
+	c := wallet.Credit{TeamID: scope.TeamID(), Amount: money.Dollar, Source: wallet.Test, Key: "pi_twice", ReferenceID: "pi_twice", At: h.clock.Now()}
+	for round := range 20 {
+		c.Key = fmt.Sprintf("pi_twice_%d", round)
+		posted := make([]bool, 8)
+		var wait sync.WaitGroup
+		for i := range posted {
+			wait.Go(func() {
+				err := h.try(func(ctx context.Context, tx pgx.Tx) (err error) {
+					posted[i], err = h.w.CreditTx(ctx, tx, c)
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wait.Wait()
+		if n := len(slices.DeleteFunc(posted, func(did bool) bool { return !did })); n != 1 {
+			t.Fatalf("%d of 8 say that they posted credit %d", n, round)
+		}
+	}
+	if b := h.balance(scope); b.Balance != 20*money.Dollar {
+		t.Errorf("the balance is %v after 20 credits of 1 USD", b.Balance)
+	}
 }

@@ -30,18 +30,24 @@ const (
 
 func oneLine(sql string) string { return strings.Join(strings.Fields(sql), " ") + ";\n" }
 
-// atRestStatement is the statement of a credit to a wallet at rest.
-func atRestStatement() string {
-	return oneLine(strings.NewReplacer(
-		"@debit", "'"+testClearing.String()+"'", "@amount", "10000", "@key", benchKey, "@team", benchTeam,
-		"@reference", "'pi_test_'", "@description", "''", "@at", "'2027-03-14 12:00:00+00'",
-	).Replace(sqlPostAtRest))
+// atRest are the values of a credit to a wallet at rest.
+var atRest = strings.NewReplacer(
+	"@debit", "'"+testClearing.String()+"'", "@account", ":account_id", "@amount", "10000", "@key", benchKey, "@team", benchTeam,
+	"@reference", "'pi_test_'", "@description", "''", "@at", "'2027-03-14 12:00:00+00'",
+)
+
+// addStatement is the first statement of a credit to a wallet at rest, with the
+// directive that tells whether it is.
+func addStatement(then string) string {
+	return strings.Replace(oneLine(atRest.Replace(sqlAddAtRest)), ";\n", " "+then+"\n", 1)
 }
 
 // CreditScript is the statements of a credit to a wallet at rest as a pgbench
 // script: the same text, in the same round trips, over teams numbered from
 // :first to :last.
-func CreditScript() string { return benchBegin + atRestStatement() + "end;\n" }
+func CreditScript() string {
+	return benchBegin + addStatement("\\gset") + oneLine(atRest.Replace(sqlPostAtRest)) + "end;\n"
+}
 
 // RunningCreditScript is that of a credit to a wallet that pays for something
 // that runs: what it waits for next moves with the money.
@@ -58,7 +64,7 @@ func RunningCreditScript() string {
 		"@spend_look", "spend_us", "@spend_month", "spend_month_us", "@stage", "spend_stage", "@limit", "limit_us",
 		"@low_below", "low_usd_micro", "@low_told", "low_told", "@low", "low_us", "@next", "next_us + 1000",
 	).Replace(sqlPostCredit)
-	return benchBegin + atRestStatement() +
+	return benchBegin + addStatement(";") +
 		strings.Replace(onTeam(sqlLockBook), ";\n", " \\gset\n", 1) +
 		"\\if :version <> :read_version\n" + onTeam(sqlListUnsettled) + "\\endif\n" +
 		oneLine(post) + "end;\n"
