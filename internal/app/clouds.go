@@ -21,6 +21,7 @@ import (
 	"homeport.dev/homeport/internal/provider/ratelimit"
 	"homeport.dev/homeport/internal/provider/runpod"
 	"homeport.dev/homeport/internal/provider/shadeform"
+	"homeport.dev/homeport/internal/provider/vast"
 	"homeport.dev/homeport/internal/provider/verda"
 )
 
@@ -81,6 +82,16 @@ var clouds = []cloud{
 		func(a *App, limits cloudapi.Limiter) (provider.Adapter, error) {
 			return shadeform.New(shadeform.Config{
 				Key: a.config.ShadeformKey, BaseURL: a.config.ShadeformBase, Limiter: limits, Clock: a.clock, Logger: a.logger,
+			})
+		},
+	},
+	{
+		vast.Name,
+		func(c *Config) string { return c.VastKey },
+		func(c *Config) string { return c.VastBase },
+		func(a *App, limits cloudapi.Limiter) (provider.Adapter, error) {
+			return vast.New(vast.Config{
+				Key: a.config.VastKey, BaseURL: a.config.VastBase, Limiter: limits, Clock: a.clock, Logger: a.logger,
 			})
 		},
 	},

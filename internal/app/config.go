@@ -47,6 +47,8 @@ type Config struct {
 	RunpodBase    string `name:"RUNPOD_BASE_URL" doc:"address of Runpod's API; empty: https://api.runpod.io/v2"`
 	ShadeformKey  string `name:"SHADEFORM_API_KEY" secret:"true" doc:"key of the Shadeform account to rent from; empty: it is not rented from"`
 	ShadeformBase string `name:"SHADEFORM_BASE_URL" doc:"address of Shadeform's API; empty: https://api.shadeform.ai/v1"`
+	VastKey       string `name:"VAST_API_KEY" secret:"true" doc:"key of the Vast.ai account to rent from; empty: it is not rented from"`
+	VastBase      string `name:"VAST_BASE_URL" doc:"address of Vast.ai's API; empty: https://console.vast.ai/api"`
 	VerdaKey      string `name:"VERDA_API_KEY" secret:"true" doc:"client_id:client_secret of the Verda account to rent from; empty: it is not rented from"`
 	VerdaBase     string `name:"VERDA_BASE_URL" doc:"address of Verda's API; empty: https://api.verda.com/v1"`
 	Sandbox       string `name:"SANDBOX" default:"auto" doc:"whether sandbox pods are for rent: auto (where no real cloud is), on or off"`
