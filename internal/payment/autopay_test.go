@@ -1,15 +1,11 @@
 package payment_test
 
 import (
-	"context"
 	"errors"
-	"path"
-	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stripe/stripe-go/v85"
 
@@ -23,143 +19,6 @@ import (
 	"homeport.dev/homeport/internal/team/teamtest"
 	"homeport.dev/homeport/internal/wallet"
 )
-
-// A purser is a desk whose team saved a card.
-type purser struct {
-	*desk
-	news []payment.News
-}
-
-func newPurser(t *testing.T) *purser {
-	t.Helper()
-	p := &purser{desk: newDesk(t)}
-	p.pay.OnAutoTopUp = func(_ context.Context, _ pgx.Tx, n payment.News) error {
-		p.news = append(p.news, n)
-		return nil
-	}
-	p.save("pm_1")
-	return p
-}
-
-// save has the team save a card.
-func (p *purser) save(cardID string) {
-	p.t.Helper()
-	address, err := p.pay.CheckoutCard(p.t.Context(), p.scope, idem.Request{})
-	p.must(err)
-	s := p.bank.sessions[path.Base(address)]
-	p.bank.cards[s.ID] = payment.Card{ID: cardID, Brand: "visa", Last4: "4242", ExpMonth: 4, ExpYear: 2031}
-	p.mustReceive(setUp(s))
-	p.work()
-}
-
-// setUp is the event of a checkout that saved a card, as Stripe writes it.
-func setUp(s payment.Session) notice {
-	return notice{
-		id: "evt_" + id.New().String(), kind: "checkout.session.completed", version: stripe.APIVersion, live: true,
-		object: map[string]any{
-			"id": s.ID, "object": "checkout.session", "mode": "setup", "payment_status": "no_payment_required", "status": "complete",
-			"setup_intent": "seti_1", "metadata": map[string]string{payment.CardOrderKey: s.OrderID.String()},
-		},
-	}
-}
-
-func (p *purser) must(err error) {
-	p.t.Helper()
-	if err != nil {
-		p.t.Fatal(err)
-	}
-}
-
-// work does the jobs that were made, and says which failed.
-func (p *purser) work() (failed []error) {
-	p.t.Helper()
-	for _, j := range p.jobs.Take() {
-		var err error
-		switch j := j.(type) {
-		case payment.CardJob:
-			err = p.pay.FollowCard(p.t.Context(), j)
-		case payment.ChargeJob:
-			err = p.pay.Charge(p.t.Context(), j)
-		}
-		if err != nil {
-			failed = append(failed, err)
-		}
-	}
-	return failed
-}
-
-// agree turns automatic top-ups of 25.00 below 10.00 on.
-func (p *purser) agree(monthCap string) {
-	p.t.Helper()
-	_, err := p.pay.SetAutoTopUp(p.t.Context(), p.scope, payment.AutoChange{Enabled: true, Threshold: "10", Amount: "25", MonthCap: monthCap})
-	p.must(err)
-}
-
-// look looks at what is due, and does the jobs.
-func (p *purser) look() {
-	p.t.Helper()
-	p.must(p.pay.FollowAutoTopUps(p.t.Context()))
-	p.work()
-}
-
-// sweep reads what is due at the bank.
-func (p *purser) sweep() {
-	p.t.Helper()
-	p.must(errors.Join(p.pay.ReadOpen(p.t.Context()), p.pay.FollowAutoTopUps(p.t.Context())))
-}
-
-func (p *purser) auto() payment.AutoTopUp {
-	p.t.Helper()
-	a, err := p.pay.FindAutoTopUp(p.t.Context(), p.scope)
-	p.must(err)
-	return a
-}
-
-// is checks what automatic top-ups do, the balance, and how often the bank was
-// asked for money.
-func (p *purser) is(state payment.AutoState, balance money.USD, asked int) {
-	p.t.Helper()
-	got, _ := p.balance()
-	if a := p.auto(); a.State != state || got != balance || len(p.bank.asked) != asked {
-		p.t.Errorf("%s with a balance of %s after %d payments asked for, want %s with %s after %d", a.State, got, len(p.bank.asked), state, balance, asked)
-	}
-	p.sound()
-}
-
-// told checks what the admins were told so far.
-func (p *purser) told(want ...payment.NewsKind) {
-	p.t.Helper()
-	var got []payment.NewsKind
-	for _, n := range p.news {
-		got = append(got, n.Kind)
-	}
-	if !slices.Equal(got, want) {
-		p.t.Errorf("the admins were told %v, want %v", got, want)
-	}
-}
-
-// order is the newest automatic order.
-func (p *purser) order() (orderID uuid.UUID) {
-	p.t.Helper()
-	p.must(p.pool.QueryRow(p.t.Context(), `select id from topup where automatic order by created_at desc limit 1`).Scan(&orderID))
-	return orderID
-}
-
-// intent is an event about a saved card's payment, as Stripe writes it.
-func intent(kind, status string, order uuid.UUID, cents int64) notice {
-	n := notice{
-		id: "evt_" + id.New().String(), kind: "payment_intent." + kind, version: stripe.APIVersion, live: true,
-		object: map[string]any{
-			"id": "pi_" + order.String(), "object": "payment_intent", "amount": cents, "amount_received": cents, "currency": "usd",
-			"status": status, "metadata": map[string]string{payment.AutoOrderKey: order.String()},
-		},
-	}
-	if status != "succeeded" {
-		n.object["amount_received"] = 0
-		n.object["last_payment_error"] = map[string]string{"code": "card_declined", "type": "card_error"}
-	}
-	return n
-}
 
 func TestALowBalanceIsToppedUpOnce(t *testing.T) {
 	t.Parallel()
@@ -182,48 +41,6 @@ func TestALowBalanceIsToppedUpOnce(t *testing.T) {
 		t.Errorf("%s of the month's cap are used", a.MonthCharged)
 	}
 	p.told()
-}
-
-// burn has the team spend 10 USD an hour.
-func (p *purser) burn() {
-	p.t.Helper()
-	p.must(pg.InTx(p.t.Context(), p.pool, func(tx pgx.Tx) error {
-		return p.w.StartTx(p.t.Context(), tx, wallet.Start{
-			TeamID: p.scope.TeamID(), ResourceID: id.New(), Kind: wallet.PodRuntime, Rate: 10_000_000, At: p.clock.Now(), Description: "pod",
-		})
-	}))
-}
-
-// fall is what meter does of a wallet, until it has told that it is low.
-func (p *purser) fall() error {
-	ctx, teamID := context.Background(), p.scope.TeamID()
-	for {
-		due, ok, err := p.w.NextDue(ctx, teamID, p.clock.Now())
-		if err != nil || !ok {
-			return err
-		}
-		err = pg.InTx(ctx, p.pool, func(tx pgx.Tx) (err error) {
-			switch due.What {
-			case wallet.LowDue:
-				if err := p.pay.DueTx(ctx, tx, teamID, due.At); err != nil {
-					return err
-				}
-				_, err = p.w.LowTx(ctx, tx, teamID, due.At)
-			case wallet.WarnDue:
-				_, _, err = p.w.WarnTx(ctx, tx, teamID, due.At)
-			case wallet.SpendDue:
-				_, err = p.w.SpendTx(ctx, tx, teamID, due.At)
-			case wallet.ExhaustDue:
-				_, _, err = p.w.ExhaustTx(ctx, tx, teamID, due.At)
-			default:
-				err = errors.New("not expected here: " + due.What)
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
 }
 
 // Every node sees the balance fall, and every node does what it sees.
@@ -482,88 +299,6 @@ func TestACallThatNeverArrivedIsMadeAgain(t *testing.T) {
 	}
 }
 
-// The corpus of events about automatic top-ups, each with its outcome.
-func TestEventsOfAutomaticTopUps(t *testing.T) {
-	t.Parallel()
-	change := func(edit func(n *notice)) func(order uuid.UUID) []notice {
-		return func(order uuid.UUID) []notice {
-			n := intent("succeeded", "succeeded", order, 2500)
-			edit(&n)
-			return []notice{n}
-		}
-	}
-	paid := func(order uuid.UUID) notice { return intent("succeeded", "succeeded", order, 2500) }
-	failed := func(order uuid.UUID) notice { return intent("payment_failed", "requires_payment_method", order, 2500) }
-	for name, one := range map[string]struct {
-		events func(order uuid.UUID) []notice
-		want   money.USD
-		state  payment.AutoState
-	}{
-		"paid":                             {func(o uuid.UUID) []notice { return []notice{paid(o)} }, 25 * money.Dollar, payment.AutoOn},
-		"paid twice":                       {func(o uuid.UUID) []notice { n := paid(o); return []notice{n, n, paid(o)} }, 25 * money.Dollar, payment.AutoOn},
-		"declined":                         {func(o uuid.UUID) []notice { return []notice{failed(o), failed(o)} }, 0, payment.AutoRetrying},
-		"a late decline after it was paid": {func(o uuid.UUID) []notice { return []notice{paid(o), failed(o)} }, 25 * money.Dollar, payment.AutoOn},
-		"paid after all":                   {func(o uuid.UUID) []notice { return []notice{failed(o), paid(o)} }, 25 * money.Dollar, payment.AutoOn},
-		"canceled":                         {func(o uuid.UUID) []notice { return []notice{intent("canceled", "canceled", o, 2500)} }, 0, payment.AutoRetrying},
-		"under way":                        {change(func(n *notice) { n.object["status"] = "processing" }), 0, payment.AutoCharging},
-		"paid in part":                     {change(func(n *notice) { n.object["amount_received"] = 1 }), 0, payment.AutoCharging},
-		"with its tax": {change(func(n *notice) {
-			n.object["amount"], n.object["amount_received"] = 2519, 2519
-			n.object["metadata"].(map[string]string)[payment.TaxKey] = "19"
-		}), 25 * money.Dollar, payment.AutoOn},
-		"another amount":     {change(func(n *notice) { n.object["amount"], n.object["amount_received"] = 9900, 9900 }), 0, payment.AutoCharging},
-		"less, as if by tax": {change(func(n *notice) { n.object["metadata"].(map[string]string)[payment.TaxKey] = "-1" }), 0, payment.AutoCharging},
-		"another currency":   {change(func(n *notice) { n.object["currency"] = "jpy" }), 0, payment.AutoCharging},
-		"forged metadata":    {change(func(n *notice) { n.object["metadata"] = map[string]string{payment.AutoOrderKey: id.New().String()} }), 0, payment.AutoCharging},
-		"no metadata":        {change(func(n *notice) { delete(n.object, "metadata") }), 0, payment.AutoCharging},
-		"of a checkout":      {change(func(n *notice) { n.object["metadata"] = map[string]string{payment.OrderKey: id.New().String()} }), 0, payment.AutoCharging},
-	} {
-		p := newPurser(t)
-		p.agree("500")
-		p.bank.pending = true
-		p.look()
-		for _, n := range one.events(p.order()) {
-			p.mustReceive(n)
-		}
-		p.is(one.state, one.want, 1)
-		p.clock.Advance(72 * time.Hour) // three days late, and twice
-		p.mustReceive(paid(p.order()))
-		p.mustReceive(paid(p.order()))
-		if got, _ := p.balance(); got != 25*money.Dollar {
-			t.Errorf("%s: the balance is %s after the payment", name, got)
-		}
-	}
-}
-
-// A checkout's event that names an automatic order is not about it.
-func TestACheckoutPaysNoAutomaticOrder(t *testing.T) {
-	t.Parallel()
-	p := newPurser(t)
-	p.agree("500")
-	p.bank.pending = true
-	p.look()
-	p.mustReceive(paid(payment.Session{ID: "cs_forged", OrderID: p.order(), Amount: 25 * money.Dollar}, "pi_forged"))
-	p.is(payment.AutoCharging, 0, 1)
-}
-
-func TestRefundsAndDisputesOfAutomaticTopUps(t *testing.T) {
-	t.Parallel()
-	p := newPurser(t)
-	p.agree("25")
-	p.look()
-	paymentID := "pi_" + p.order().String()
-	p.mustReceive(about("refund.created", "re_1", paymentID, "succeeded", 1000))
-	p.is(payment.AutoOn, 15*money.Dollar, 1)
-	p.mustReceive(about("charge.dispute.created", "dp_1", paymentID, "needs_response", 1500))
-	if b, held := p.balance(); b != 0 || !held {
-		t.Errorf("a disputed top-up left %s, held %t", b, held)
-	}
-	p.clock.Advance(time.Hour)
-	p.must(p.fall())
-	p.look()
-	p.is(payment.AutoHeld, 0, 1)
-}
-
 func TestTermsOfAutomaticTopUps(t *testing.T) {
 	t.Parallel()
 	p := newPurser(t)
@@ -606,55 +341,5 @@ func TestTermsOfAutomaticTopUps(t *testing.T) {
 	p.must(p.pay.RemoveCard(t.Context(), p.scope))
 	if _, err := p.pay.SetAutoTopUp(t.Context(), p.scope, payment.AutoChange{Enabled: true, Threshold: "5", Amount: "25", MonthCap: "500"}); !errors.Is(err, payment.ErrCardNeeded) {
 		t.Errorf("without a card: %v", err)
-	}
-}
-
-func TestCardsAreKeptAndForgotten(t *testing.T) {
-	t.Parallel()
-	p := newPurser(t)
-	p.save("pm_2") // takes the place of the first
-	if c, err := p.pay.FindCard(t.Context(), p.scope); err != nil || c.ID != "pm_2" || c.Label() != "Visa ending in 4242" {
-		t.Errorf("the card is %+v, %v", c, err)
-	}
-	p.sweep()
-	if !p.bank.detached["pm_1"] || p.bank.detached["pm_2"] {
-		t.Errorf("forgotten are %v", p.bank.detached)
-	}
-	p.agree("500")
-	p.bank.down = true
-	p.must(p.pay.RemoveCard(t.Context(), p.scope))
-	if failed := p.work(); len(failed) != 1 {
-		t.Errorf("a bank that is down went unnoticed: %v", failed)
-	}
-	p.is(payment.AutoOff, 0, 0)
-	if err := p.pay.RemoveCard(t.Context(), p.scope); !errors.Is(err, payment.ErrNoCard) {
-		t.Errorf("removed twice: %v", err)
-	}
-	p.bank.down = false
-	p.clock.Advance(5 * time.Minute)
-	p.sweep()
-	if !p.bank.detached["pm_2"] {
-		t.Error("a removed card stays at the bank")
-	}
-}
-
-// The event of a card got lost, or comes before the bank tells the card.
-func TestALostCardIsFoundByReading(t *testing.T) {
-	t.Parallel()
-	p := newPurser(t)
-	p.must(p.pay.RemoveCard(t.Context(), p.scope))
-	address, err := p.pay.CheckoutCard(t.Context(), p.scope, idem.Request{})
-	p.must(err)
-	s := p.bank.sessions[path.Base(address)]
-	p.mustReceive(setUp(s))
-	p.work()
-	if _, err := p.pay.FindCard(t.Context(), p.scope); !errors.Is(err, payment.ErrNoCard) {
-		t.Errorf("a card that the bank does not tell: %v", err)
-	}
-	p.bank.cards[s.ID] = payment.Card{ID: "pm_3", Brand: "visa", Last4: "4242", ExpMonth: 4, ExpYear: 2031}
-	p.clock.Advance(5 * time.Minute)
-	p.sweep()
-	if c, err := p.pay.FindCard(t.Context(), p.scope); err != nil || c.ID != "pm_3" {
-		t.Errorf("the card is %+v, %v", c, err)
 	}
 }
