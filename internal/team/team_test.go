@@ -299,3 +299,19 @@ func TestPlanOfUnknownTeam(t *testing.T) {
 		t.Errorf("plan %q, error %v", plan, err)
 	}
 }
+
+func TestRenaming(t *testing.T) {
+	t.Parallel()
+	c := newClub(t)
+	admin := teamtest.Admin(t, c.Pool, team.Pro)
+	for name, want := range map[string]error{" ": team.ErrName, strings.Repeat("é", 81): team.ErrName, " Docks\n": nil} {
+		got, err := c.Change(t.Context(), admin, team.Change{Name: &name})
+		if !errors.Is(err, want) || err == nil && (got.Name != "Docks" || got.ID != admin.TeamID() || got.Role != team.Admin) {
+			t.Errorf("%q: %+v, %v", name, got, err)
+		}
+	}
+	info, err := c.UserInfo(t.Context(), team.Person{ID: admin.UserID(), Email: admin.Email()})
+	if err != nil || info.Teams[1].Name != "Docks" {
+		t.Errorf("%+v, %v", info.Teams, err)
+	}
+}
