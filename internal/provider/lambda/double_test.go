@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -101,7 +99,7 @@ func (*turns) Hold(context.Context, cloudapi.Bucket, cloudapi.Rate, time.Duratio
 func dialect(t *testing.T) cloudtest.Dialect {
 	t.Helper()
 	return cloudtest.Dialect{ // the description's paths begin with the base: it is no part of it
-		Authorized: func(r *http.Request) bool { return r.Header.Get("Authorization") == "Bearer "+testKey },
+		Authorized: cloudtest.Bearer(testKey),
 		Operation: func(r *http.Request) string {
 			switch path := strings.TrimPrefix(r.URL.Path, base); {
 			case path == "/instance-types":
@@ -131,7 +129,7 @@ func dialect(t *testing.T) cloudtest.Dialect {
 		Kinds: []string{"launch/price_moved"},
 		Routes: func(c *cloudtest.Cloud, mux *http.ServeMux) {
 			d := &double{Cloud: c, types: readTypes(t), keys: []map[string]any{}}
-			read(t, "instance.json", &d.instance)
+			cloudtest.Read(t, "testdata/instance.json", &d.instance)
 			mux.HandleFunc("GET "+base+"/instance-types", d.list)
 			mux.HandleFunc("POST "+base+"/instance-operations/launch", d.launch)
 			mux.HandleFunc("POST "+base+"/instance-operations/terminate", d.terminate)
@@ -161,19 +159,8 @@ type item struct {
 func readTypes(t *testing.T) map[string]item {
 	t.Helper()
 	var answer struct{ Data map[string]item }
-	read(t, "types.json", &answer)
+	cloudtest.Read(t, "testdata/types.json", &answer)
 	return answer.Data
-}
-
-func read(t *testing.T, name string, v any) {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", name))
-	if err == nil {
-		err = json.Unmarshal(b, v)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // failure is an error of Lambda's form.
@@ -189,8 +176,7 @@ func refuse(w http.ResponseWriter, status int, code, message string) {
 }
 
 func reply(w http.ResponseWriter, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{"data": v})
+	cloudtest.Reply(w, http.StatusOK, map[string]any{"data": v})
 }
 
 func (d *double) list(w http.ResponseWriter, r *http.Request) {

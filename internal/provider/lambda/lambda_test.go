@@ -66,21 +66,6 @@ func TestOffersAreWhatLambdaSells(t *testing.T) {
 	}
 }
 
-var start = provider.Bootstrap{AgentURL: "https://homeport.example", Token: "token-of-the-instance", Hostname: "00000001"}
-
-// request asks for a machine of an offer that is on sale.
-func request(t *testing.T, c provider.Adapter) provider.Launch {
-	t.Helper()
-	list, err := c.Offers(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return provider.Launch{
-		Name: "hp-test-00000001-1", Offer: list[0], MaxPrice: list[0].UpstreamPrice,
-		Bootstrap: start,
-	}
-}
-
 // calls counts the calls of a method and path that the double got.
 func calls(double *cloudtest.Cloud, method, path string) int {
 	n := 0
@@ -98,7 +83,7 @@ func calls(double *cloudtest.Cloud, method, path string) int {
 func TestCallsTakeTheTurnsThatLambdaPublishes(t *testing.T) {
 	t.Parallel()
 	c, _ := fresh(t)
-	l := request(t, c)
+	l := providertest.Request(t, c, 0)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	m, err := c.Launch(ctx, l)
@@ -134,7 +119,7 @@ func TestLaunchWhoseTurnIsLateMakesNothing(t *testing.T) {
 	for _, why := range []error{cloudapi.Late(36 * time.Second), context.DeadlineExceeded, context.Canceled, errors.New("the database is away")} {
 		c, double := fresh(t)
 		c.turns.launches = why
-		_, err := c.Launch(t.Context(), request(t, c))
+		_, err := c.Launch(t.Context(), providertest.Request(t, c, 0))
 		if !provider.NoMachine(err) || errors.Is(why, provider.ErrRateLimited) != errors.Is(err, provider.ErrRateLimited) {
 			t.Errorf("%v: %v", why, err)
 		}
@@ -150,7 +135,7 @@ func TestBootstrapKeyIsToldOnce(t *testing.T) {
 	t.Parallel()
 	c, double := fresh(t)
 	for i, want := range []struct{ looks, adds int }{{1, 1}, {1, 1}, {1, 1}, {2, 1}} {
-		l := request(t, c)
+		l := providertest.Request(t, c, 0)
 		l.Name = "hp-test-0000000" + string(rune('1'+i)) + "-1"
 		if i == 2 {
 			double.Inject(t, "launch", "refused", 1)
@@ -172,7 +157,7 @@ func TestKeyOfAFasterNodeIsUsed(t *testing.T) {
 	d := dialect(t)
 	d.Refusals["keys/none_yet"] = cloudtest.Answer{Status: 200, Body: `{"data":[]}`}
 	c, double := freshOf(t, d)
-	l := request(t, c)
+	l := providertest.Request(t, c, 0)
 	if _, err := c.Launch(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +197,7 @@ func TestWithoutTheBootstrapKeyNoMachineIsMade(t *testing.T) {
 		d.Refusals[row.op+"/row"] = row.answer
 		c, double := freshOf(t, d)
 		double.Inject(t, row.op, "row", 1)
-		if _, err := c.Launch(t.Context(), request(t, c)); !provider.NoMachine(err) {
+		if _, err := c.Launch(t.Context(), providertest.Request(t, c, 0)); !provider.NoMachine(err) {
 			t.Errorf("%s %d %s: %v", row.op, row.answer.Status, row.answer.Body, err)
 		}
 		if n := calls(double, http.MethodPost, "/instance-operations/launch"); n != 0 {

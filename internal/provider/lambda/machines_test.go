@@ -14,6 +14,7 @@ import (
 	"homeport.dev/homeport/internal/provider"
 	"homeport.dev/homeport/internal/provider/bootstrap"
 	"homeport.dev/homeport/internal/provider/cloudapi"
+	"homeport.dev/homeport/internal/provider/providertest"
 	"homeport.dev/homeport/internal/provider/providertest/cloudtest"
 )
 
@@ -22,7 +23,7 @@ const ref = "0123456789abcdef0123456789abcdef"
 func TestMachineIsAskedForInLambdasWords(t *testing.T) {
 	t.Parallel()
 	c, double := fresh(t)
-	l := request(t, c)
+	l := providertest.Request(t, c, 0)
 	m, err := c.Launch(t.Context(), l)
 	if err != nil {
 		t.Fatal(err)
@@ -64,19 +65,19 @@ func TestMachineIsAskedForInLambdasWords(t *testing.T) {
 // TestErrorsDoNotShowTheToken: a cloud may repeat what it was sent.
 func TestErrorsDoNotShowTheToken(t *testing.T) {
 	t.Parallel()
-	userData, err := bootstrap.CloudInit(start)
+	c, double := fresh(t)
+	l := providertest.Request(t, c, 0)
+	userData, err := bootstrap.CloudInit(l.Bootstrap)
 	if err != nil {
 		t.Fatal(err)
 	}
-	script, err := bootstrap.Script(start)
+	script, err := bootstrap.Script(l.Bootstrap)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := dialect(t)
-	d.Refusals["launch/echo"] = failure(400, "global/invalid-parameters", userData)
-	c, double := freshOf(t, d)
+	double.Refusals["launch/echo"] = failure(400, "global/invalid-parameters", userData)
 	double.Inject(t, "launch", "echo", 1)
-	_, err = c.Launch(t.Context(), request(t, c))
+	_, err = c.Launch(t.Context(), l)
 	var f *cloudapi.Failure
 	if !errors.As(err, &f) || !strings.Contains(f.Error(), "[hidden]") {
 		t.Fatalf("the error is %v", err)
@@ -117,7 +118,7 @@ func TestWordsOfRefusalSayWhetherThereIsAMachine(t *testing.T) {
 		d.Refusals["launch/row"] = row.Answer
 		c, double := freshOf(t, d)
 		double.Inject(t, "launch", "row", 1)
-		_, err := c.Launch(t.Context(), request(t, c))
+		_, err := c.Launch(t.Context(), providertest.Request(t, c, 0))
 		if err == nil || provider.NoMachine(err) != (row.want != nil) || row.want != nil && !errors.Is(err, row.want) {
 			t.Errorf("%d %s: %v", row.Status, row.Body, err)
 		}

@@ -7,8 +7,6 @@ import (
 	"maps"
 	"math"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -63,7 +61,7 @@ func bootstrapKey(t *testing.T) ssh.Signer {
 func dialect(t *testing.T, gpus []map[string]any) cloudtest.Dialect {
 	t.Helper()
 	return cloudtest.Dialect{ // the description's paths begin with the base: it is no part of it
-		Authorized: func(r *http.Request) bool { return r.Header.Get("Authorization") == "Bearer "+testKey },
+		Authorized: cloudtest.Bearer(testKey),
 		Operation: func(r *http.Request) string {
 			switch path := strings.TrimPrefix(r.URL.Path, base); {
 			case path == "/availability/gpus":
@@ -88,7 +86,8 @@ func dialect(t *testing.T, gpus []map[string]any) cloudtest.Dialect {
 		},
 		Kinds: []string{"launch/price_moved"},
 		Routes: func(c *cloudtest.Cloud, mux *http.ServeMux) {
-			d := &double{Cloud: c, gpus: gpus, pod: readPod(t), keys: []map[string]any{}}
+			d := &double{Cloud: c, gpus: gpus, keys: []map[string]any{}}
+			cloudtest.Read(t, "testdata/pod.json", &d.pod)
 			mux.HandleFunc("GET "+base+"/availability/gpus", d.list)
 			mux.HandleFunc("POST "+base+"/pods/{$}", d.create)
 			mux.HandleFunc("GET "+base+"/pods/{$}", d.pods)
@@ -112,37 +111,12 @@ type double struct {
 func readGPUs(t *testing.T) []map[string]any {
 	t.Helper()
 	var answer struct{ Items []map[string]any }
-	read(t, filepath.Join("testdata", "gpus.json"), &answer)
+	cloudtest.Read(t, "testdata/gpus.json", &answer)
 	return answer.Items
 }
 
-func readPod(t *testing.T) map[string]any {
-	t.Helper()
-	var one map[string]any
-	read(t, filepath.Join("testdata", "pod.json"), &one)
-	return one
-}
-
-func read(t *testing.T, path string, v any) {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(b, v)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func reply(w http.ResponseWriter, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v)
-}
-
 func refuse(w http.ResponseWriter, status int, format string, args ...any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]string{"detail": fmt.Sprintf(format, args...)})
+	cloudtest.Reply(w, status, map[string]string{"detail": fmt.Sprintf(format, args...)})
 }
 
 // part is the part of a list from an index on that fits a page.
@@ -157,7 +131,7 @@ func number(r *http.Request, name string) int {
 }
 
 func (d *double) list(w http.ResponseWriter, r *http.Request) {
-	reply(w, map[string]any{"items": part(d.gpus, (number(r, "page")-1)*page), "totalCount": len(d.gpus)})
+	cloudtest.Reply(w, http.StatusOK, map[string]any{"items": part(d.gpus, (number(r, "page")-1)*page), "totalCount": len(d.gpus)})
 }
 
 // costs is what a row costs with its disk, in micro-dollars per hour.
@@ -204,7 +178,7 @@ func (d *double) create(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusUnprocessableEntity, "SSH key %q is not yours", p.SSHKeyID)
 		return
 	}
-	reply(w, d.body(1, *d.Add(r, cloudtest.Machine{
+	cloudtest.Reply(w, http.StatusOK, d.body(1, *d.Add(r, cloudtest.Machine{
 		Name: p.Name, Config: p.CloudID, Region: p.DataCenterID,
 		Words: map[string]string{"key": p.SSHKeyID, "disk": strconv.FormatInt(p.DiskSize, 10), "max": p.MaxPrice.String()},
 	})))
@@ -238,7 +212,7 @@ func (d *double) pods(w http.ResponseWriter, r *http.Request) {
 		list = append(list, d.body(i+1, m))
 	}
 	from := number(r, "offset")
-	reply(w, map[string]any{"data": part(list, from), "total_count": len(list), "offset": from, "limit": number(r, "limit")})
+	cloudtest.Reply(w, http.StatusOK, map[string]any{"data": part(list, from), "total_count": len(list), "offset": from, "limit": number(r, "limit")})
 }
 
 func (d *double) end(w http.ResponseWriter, r *http.Request) {
@@ -246,7 +220,7 @@ func (d *double) end(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "Pod not found")
 		return
 	}
-	reply(w, map[string]string{"status": "DELETING"})
+	cloudtest.Reply(w, http.StatusOK, map[string]string{"status": "DELETING"})
 }
 
 func (d *double) hasKey(id string) bool {
@@ -264,7 +238,7 @@ func (d *double) listKeys(w http.ResponseWriter, r *http.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	from := number(r, "offset")
-	reply(w, map[string]any{"data": part(d.keys, from), "total_count": len(d.keys), "offset": from, "limit": number(r, "limit")})
+	cloudtest.Reply(w, http.StatusOK, map[string]any{"data": part(d.keys, from), "total_count": len(d.keys), "offset": from, "limit": number(r, "limit")})
 }
 
 func (d *double) addKey(w http.ResponseWriter, r *http.Request) {
@@ -280,5 +254,5 @@ func (d *double) addKey(w http.ResponseWriter, r *http.Request) {
 		"isPrimary": false, "isUserKey": true,
 	}
 	d.keys = append(d.keys, one)
-	reply(w, one)
+	cloudtest.Reply(w, http.StatusOK, one)
 }

@@ -88,7 +88,7 @@ func TestOffersAreWhatPrimeSells(t *testing.T) {
 func TestRecordedCatalogueIsUnderstood(t *testing.T) {
 	t.Parallel()
 	var recorded struct{ Items []map[string]any }
-	read(t, cloudtest.Shared(t, "prime/availability_response.json"), &recorded)
+	cloudtest.Read(t, cloudtest.Shared(t, "prime/availability_response.json"), &recorded)
 	c, double := freshOf(t, dialect(t, recorded.Items))
 	double.Describe("prime/openapi-compute.yml")
 	list, err := c.Offers(t.Context())
@@ -111,18 +111,6 @@ func TestRecordedCatalogueIsUnderstood(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, list); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func request(t *testing.T, c provider.Adapter, index int) provider.Launch {
-	t.Helper()
-	list, err := c.Offers(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return provider.Launch{
-		Name: "hp-test-00000001-1", Offer: list[index], MaxPrice: list[index].UpstreamPrice,
-		Bootstrap: provider.Bootstrap{AgentURL: "https://homeport.example", Token: "token-of-the-instance", Hostname: "00000001"},
 	}
 }
 
@@ -169,7 +157,7 @@ func TestMachineIsAskedForInPrimesWords(t *testing.T) {
 		if want == nil {
 			continue
 		}
-		m, err := c.Launch(t.Context(), request(t, c, i))
+		m, err := c.Launch(t.Context(), providertest.Request(t, c, i))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +201,7 @@ func TestWordsOfRefusalSayWhetherThereIsAMachine(t *testing.T) {
 		d.Refusals["launch/row"] = cloudtest.Answer{Status: row.status, Body: row.body, Header: map[string]string{"Location": "/api/v1/pods/"}}
 		c, double := freshOf(t, d)
 		double.Inject(t, "launch", "row", 1)
-		_, err := c.Launch(t.Context(), request(t, c, 0))
+		_, err := c.Launch(t.Context(), providertest.Request(t, c, 0))
 		if err == nil || provider.NoMachine(err) != (row.want != nil) || row.want != nil && !errors.Is(err, row.want) {
 			t.Errorf("%d %s: %v", row.status, row.body, err)
 		}
@@ -234,7 +222,7 @@ func TestWithoutTheBootstrapKeyNoMachineIsMade(t *testing.T) {
 		d.Refusals["keys/row"] = a
 		c, double := freshOf(t, d)
 		double.Inject(t, "keys", "row", 1)
-		if _, err := c.Launch(t.Context(), request(t, c, 0)); !provider.NoMachine(err) {
+		if _, err := c.Launch(t.Context(), providertest.Request(t, c, 0)); !provider.NoMachine(err) {
 			t.Errorf("%d %s: %v", a.Status, a.Body, err)
 		}
 		if n := len(creates(t, double)); n != 0 {
@@ -260,7 +248,7 @@ func TestBootstrapKeyIsToldOnce(t *testing.T) {
 		return looks, adds
 	}
 	for i, want := range []struct{ looks, adds int }{{1, 1}, {1, 1}, {1, 1}, {2, 1}} {
-		l := request(t, c, 0)
+		l := providertest.Request(t, c, 0)
 		l.Name = fmt.Sprintf("hp-test-%08d-1", i)
 		if i == 2 {
 			double.Inject(t, "launch", "refused", 1)
@@ -405,7 +393,7 @@ func TestTerminateUnderstandsItsRefusals(t *testing.T) {
 func TestAgentIsPushedByTheBootstrapKey(t *testing.T) {
 	t.Parallel()
 	c, double := fresh(t)
-	l := request(t, c, 0)
+	l := providertest.Request(t, c, 0)
 	if _, err := c.Launch(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}

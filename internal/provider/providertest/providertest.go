@@ -92,15 +92,12 @@ func (k kit) offer(t *testing.T) provider.Offer {
 	return list[0]
 }
 
-// request asks for a machine of an offer that is on sale.
+// request asks for a machine of an offer that is on sale, kept until it is ended.
 func (k kit) request(t *testing.T, name string) provider.Launch {
 	t.Helper()
-	o := k.offer(t)
-	return provider.Launch{
-		Name: name, Offer: o, MaxPrice: o.UpstreamPrice,
-		Bootstrap: provider.Bootstrap{AgentURL: "https://homeport.example", Token: "token", Hostname: "abcd1234"},
-		KeepUntil: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC),
-	}
+	l := Request(t, k.Adapter, 0)
+	l.Name, l.KeepUntil = name, time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+	return l
 }
 
 // launch launches or fails the test.
@@ -145,6 +142,19 @@ func (k kit) holds(t *testing.T, n int) {
 	t.Helper()
 	if list := k.control.Machines(t); len(list) != n {
 		t.Errorf("the cloud holds %v, want %d machines", list, n)
+	}
+}
+
+// Request asks for a machine of the offer that stands at an index of the list.
+func Request(t testing.TB, a provider.Adapter, index int) provider.Launch {
+	t.Helper()
+	list, err := a.Offers(t.Context())
+	if err != nil || len(list) <= index {
+		t.Fatalf("%d offers, %v", len(list), err)
+	}
+	return provider.Launch{
+		Name: "hp-test-00000001-1", Offer: list[index], MaxPrice: list[index].UpstreamPrice,
+		Bootstrap: provider.Bootstrap{AgentURL: "https://homeport.example", Token: "token-of-the-instance", Hostname: "00000001"},
 	}
 }
 

@@ -6,8 +6,6 @@ import (
 	"maps"
 	"math"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,7 +52,7 @@ func problem(status int, detail string) cloudtest.Answer {
 func dialect(t *testing.T, gpus []map[string]any) cloudtest.Dialect {
 	t.Helper()
 	return cloudtest.Dialect{ // the description's paths begin with the base: it is no part of it
-		Authorized: func(r *http.Request) bool { return r.Header.Get("Authorization") == "Bearer "+testKey },
+		Authorized: cloudtest.Bearer(testKey),
 		Operation: func(r *http.Request) string {
 			switch path := strings.TrimPrefix(r.URL.Path, base); {
 			case path == "/catalog/gpus":
@@ -79,7 +77,8 @@ func dialect(t *testing.T, gpus []map[string]any) cloudtest.Dialect {
 		},
 		Kinds: []string{"launch/price_moved", "launch/elsewhere"},
 		Routes: func(c *cloudtest.Cloud, mux *http.ServeMux) {
-			d := double{c, gpus, readPod(t)}
+			d := double{Cloud: c, gpus: gpus}
+			cloudtest.Read(t, "testdata/pod.json", &d.pod)
 			mux.HandleFunc("GET "+base+"/catalog/gpus", d.list)
 			mux.HandleFunc("GET "+base+"/catalog/gpus/{id}", d.one)
 			mux.HandleFunc("POST "+base+"/pods", d.create)
@@ -99,32 +98,8 @@ type double struct {
 func readGPUs(t *testing.T) []map[string]any {
 	t.Helper()
 	var answer struct{ GPUs []map[string]any }
-	read(t, filepath.Join("testdata", "gpus.json"), &answer)
+	cloudtest.Read(t, "testdata/gpus.json", &answer)
 	return answer.GPUs
-}
-
-func readPod(t *testing.T) map[string]any {
-	t.Helper()
-	var one map[string]any
-	read(t, filepath.Join("testdata", "pod.json"), &one)
-	return one
-}
-
-func read(t *testing.T, path string, v any) {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(b, v)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func reply(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v)
 }
 
 func refuse(w http.ResponseWriter, status int, detail string) {
@@ -154,7 +129,7 @@ func (d double) list(w http.ResponseWriter, r *http.Request) {
 	for _, g := range d.gpus {
 		list = append(list, shown(r, g))
 	}
-	reply(w, http.StatusOK, map[string]any{"gpus": list})
+	cloudtest.Reply(w, http.StatusOK, map[string]any{"gpus": list})
 }
 
 func (d double) find(id string) (map[string]any, bool) {
@@ -171,7 +146,7 @@ func (d double) one(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "GPU type not found")
 		return
 	}
-	reply(w, http.StatusOK, shown(r, g))
+	cloudtest.Reply(w, http.StatusOK, shown(r, g))
 }
 
 func (d double) create(w http.ResponseWriter, r *http.Request) {
@@ -199,7 +174,7 @@ func (d double) create(w http.ResponseWriter, r *http.Request) {
 		Ref: strings.ReplaceAll(id.New().String(), "-", "")[18:], Name: in.Name, Config: in.GPU.ID, Region: where, Start: in.Args,
 		Words: map[string]string{"image": in.Image},
 	})
-	reply(w, http.StatusCreated, d.body(1, *m))
+	cloudtest.Reply(w, http.StatusCreated, d.body(1, *m))
 }
 
 var words = map[cloudtest.State]string{
@@ -228,7 +203,7 @@ func (d double) pods(w http.ResponseWriter, r *http.Request) {
 			list = append(list, d.body(i+1, m))
 		}
 	}
-	reply(w, http.StatusOK, map[string]any{"pods": list})
+	cloudtest.Reply(w, http.StatusOK, map[string]any{"pods": list})
 }
 
 func (d double) end(w http.ResponseWriter, r *http.Request) {

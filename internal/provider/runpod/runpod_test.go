@@ -85,7 +85,7 @@ func TestRecordedPricesAreUnderstood(t *testing.T) {
 		VRAM              int
 		Secure, Community json.Number
 	}
-	read(t, cloudtest.Shared(t, "runpod/gpu-prices-2026-08-22.json"), &recorded)
+	cloudtest.Read(t, cloudtest.Shared(t, "runpod/gpu-prices-2026-08-22.json"), &recorded)
 	var gpus []map[string]any
 	for id, g := range recorded {
 		price, _ := g.Secure.Float64()
@@ -127,23 +127,13 @@ func TestRecordedPricesAreUnderstood(t *testing.T) {
 	}
 }
 
-func request(t *testing.T, c provider.Adapter) provider.Launch {
-	t.Helper()
-	list, err := c.Offers(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := list[len(list)-2] // three GPUs
-	return provider.Launch{
-		Name: "hp-test-00000001-1", Offer: o, MaxPrice: o.UpstreamPrice,
-		Bootstrap: provider.Bootstrap{AgentURL: "https://homeport.example", Token: "token-of-the-instance", Hostname: "00000001"},
-	}
-}
+// ofThree is where an offer of three GPUs stands in the list.
+const ofThree = 10
 
 func TestMachineIsAskedForInRunpodsWords(t *testing.T) {
 	t.Parallel()
 	c, double := fresh(t)
-	if _, err := c.Launch(t.Context(), request(t, c)); err != nil {
+	if _, err := c.Launch(t.Context(), providertest.Request(t, c, ofThree)); err != nil {
 		t.Fatal(err)
 	}
 	requests := double.Requests()
@@ -166,7 +156,7 @@ func TestMachineIsAskedForInRunpodsWords(t *testing.T) {
 func TestContainerStartsWithTheBootstrap(t *testing.T) {
 	t.Parallel()
 	c, double := fresh(t)
-	m, err := c.Launch(t.Context(), request(t, c))
+	m, err := c.Launch(t.Context(), providertest.Request(t, c, ofThree))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +185,7 @@ func TestContainerStartsWithTheBootstrap(t *testing.T) {
 func TestMachineInAnotherDataCentreIsEnded(t *testing.T) {
 	t.Parallel()
 	c, double := fresh(t)
-	l := request(t, c)
+	l := providertest.Request(t, c, ofThree)
 	double.Inject(t, "launch", "elsewhere", 1)
 	if _, err := c.Launch(t.Context(), l); !errors.Is(err, provider.ErrNoCapacity) {
 		t.Errorf("a machine elsewhere: %v", err)
@@ -245,7 +235,7 @@ func TestWordsOfRefusalSayWhetherThereIsAMachine(t *testing.T) {
 		d.Refusals["launch/row"] = row.Answer
 		c, double := freshOf(t, d)
 		double.Inject(t, "launch", "row", 1)
-		_, err := c.Launch(t.Context(), request(t, c))
+		_, err := c.Launch(t.Context(), providertest.Request(t, c, ofThree))
 		if err == nil || provider.NoMachine(err) != (row.want != nil) || row.want != nil && !errors.Is(err, row.want) {
 			t.Errorf("%d %s: %v", row.Status, row.Body, err)
 		}

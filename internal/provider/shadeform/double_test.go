@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -66,7 +64,8 @@ func dialect(t *testing.T) cloudtest.Dialect {
 		},
 		Kinds: []string{"launch/price_moved"},
 		Routes: func(c *cloudtest.Cloud, mux *http.ServeMux) {
-			d := double{c, readTypes(t), readInstance(t)}
+			d := double{Cloud: c, types: readTypes(t)}
+			cloudtest.Read(t, "testdata/instance.json", &d.instance)
 			mux.HandleFunc("GET /v1/instances/types", d.list)
 			mux.HandleFunc("POST /v1/instances/create", d.create)
 			mux.HandleFunc("GET /v1/instances", d.instances)
@@ -88,31 +87,8 @@ func readTypes(t *testing.T) []map[string]any {
 	var answer struct {
 		InstanceTypes []map[string]any `json:"instance_types"`
 	}
-	read(t, "types.json", &answer)
+	cloudtest.Read(t, "testdata/types.json", &answer)
 	return answer.InstanceTypes
-}
-
-func readInstance(t *testing.T) map[string]any {
-	t.Helper()
-	var one map[string]any
-	read(t, "instance.json", &one)
-	return one
-}
-
-func read(t *testing.T, name string, v any) {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", name))
-	if err == nil {
-		err = json.Unmarshal(b, v)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func reply(w http.ResponseWriter, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v)
 }
 
 func (d double) list(w http.ResponseWriter, r *http.Request) {
@@ -132,7 +108,7 @@ func (d double) list(w http.ResponseWriter, r *http.Request) {
 		one["hourly_price"] = cloudtest.Price(r, int64(t["hourly_price"].(float64)))
 		list = append(list, one)
 	}
-	reply(w, map[string]any{"instance_types": list})
+	cloudtest.Reply(w, http.StatusOK, map[string]any{"instance_types": list})
 }
 
 func (d double) create(w http.ResponseWriter, r *http.Request) {
@@ -160,7 +136,7 @@ func (d double) create(w http.ResponseWriter, r *http.Request) {
 		Name: in.Name, Config: in.ShadeInstanceType, Region: in.Region, Start: in.Launch.Script.Base64,
 		Deadline: in.AutoDelete.DateThreshold, Words: map[string]string{"cloud": in.Cloud},
 	})
-	reply(w, map[string]any{"id": m.Ref})
+	cloudtest.Reply(w, http.StatusOK, map[string]any{"id": m.Ref})
 }
 
 var words = map[cloudtest.State]string{
@@ -185,7 +161,7 @@ func (d double) instances(w http.ResponseWriter, r *http.Request) {
 		}
 		list = append(list, one)
 	}
-	reply(w, map[string]any{"instances": list})
+	cloudtest.Reply(w, http.StatusOK, map[string]any{"instances": list})
 }
 
 func (d double) end(w http.ResponseWriter, r *http.Request) {

@@ -63,14 +63,7 @@ func TestOffersAreWhatShadeformSells(t *testing.T) {
 
 func launch(t *testing.T, c provider.Adapter, change func(l *provider.Launch)) (provider.Machine, error) {
 	t.Helper()
-	list, err := c.Offers(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := provider.Launch{
-		Name: "hp-test-00000001-1", Offer: list[0], MaxPrice: list[0].UpstreamPrice,
-		Bootstrap: provider.Bootstrap{AgentURL: "https://homeport.example", Token: "token-of-the-instance", Hostname: "00000001"},
-	}
+	l := providertest.Request(t, c, 0)
 	if change != nil {
 		change(&l)
 	}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -53,20 +51,9 @@ type catalogue struct {
 func newAccount(t *testing.T) *account {
 	t.Helper()
 	a := &account{life: 3600, scripts: map[string]map[string]any{}, good: map[string]bool{}}
-	read(t, filepath.Join("testdata", "catalogue.json"), &a.catalogue)
-	read(t, filepath.Join("testdata", "instance.json"), &a.instance)
+	cloudtest.Read(t, "testdata/catalogue.json", &a.catalogue)
+	cloudtest.Read(t, "testdata/instance.json", &a.instance)
 	return a
-}
-
-func read(t *testing.T, path string, v any) {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(b, v)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // scriptNames are those of the scripts that Verda keeps.
@@ -163,8 +150,8 @@ func dialect(a *account) cloudtest.Dialect {
 			mux.HandleFunc("POST "+base+"/oauth2/token", d.token)
 			mux.HandleFunc("GET "+base+"/instance-types", d.types)
 			mux.HandleFunc("GET "+base+"/instance-availability", d.stock)
-			mux.HandleFunc("GET "+base+"/locations", func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, a.Locations) })
-			mux.HandleFunc("GET "+base+"/volume-types", func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, a.VolumeTypes) })
+			mux.HandleFunc("GET "+base+"/locations", func(w http.ResponseWriter, _ *http.Request) { cloudtest.Reply(w, 200, a.Locations) })
+			mux.HandleFunc("GET "+base+"/volume-types", func(w http.ResponseWriter, _ *http.Request) { cloudtest.Reply(w, 200, a.VolumeTypes) })
 			mux.HandleFunc("GET "+base+"/images", d.images)
 			mux.HandleFunc("POST "+base+"/scripts", d.addScript)
 			mux.HandleFunc("GET "+base+"/scripts", d.listScripts)
@@ -195,14 +182,8 @@ type double struct {
 	*account
 }
 
-func reply(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v)
-}
-
 func refuse(w http.ResponseWriter, status int, code, message string) {
-	reply(w, status, map[string]string{"code": code, "message": message})
+	cloudtest.Reply(w, status, map[string]string{"code": code, "message": message})
 }
 
 // take decodes a request of which every member is known.
@@ -240,7 +221,7 @@ func (d double) token(w http.ResponseWriter, r *http.Request) {
 	if d.life > 0 {
 		answer["expires_in"] = d.life
 	}
-	reply(w, 200, answer)
+	cloudtest.Reply(w, 200, answer)
 }
 
 func (d double) types(w http.ResponseWriter, r *http.Request) {
@@ -256,7 +237,7 @@ func (d double) types(w http.ResponseWriter, r *http.Request) {
 		}
 		list = append(list, one)
 	}
-	reply(w, 200, list)
+	cloudtest.Reply(w, 200, list)
 }
 
 func (d double) stock(w http.ResponseWriter, r *http.Request) {
@@ -264,7 +245,7 @@ func (d double) stock(w http.ResponseWriter, r *http.Request) {
 		refuse(w, 400, "invalid_request", "is_spot")
 		return
 	}
-	reply(w, 200, d.Stock)
+	cloudtest.Reply(w, 200, d.Stock)
 }
 
 func (d double) images(w http.ResponseWriter, r *http.Request) {
@@ -278,7 +259,7 @@ func (d double) images(w http.ResponseWriter, r *http.Request) {
 			list = append(list, i)
 		}
 	}
-	reply(w, 200, list)
+	cloudtest.Reply(w, 200, list)
 }
 
 func (d double) addScript(w http.ResponseWriter, r *http.Request) {
@@ -301,7 +282,7 @@ func (d double) listScripts(w http.ResponseWriter, _ *http.Request) {
 	for _, s := range d.scripts {
 		list = append(list, s)
 	}
-	reply(w, 200, list)
+	cloudtest.Reply(w, 200, list)
 }
 
 func (d double) deleteScript(w http.ResponseWriter, r *http.Request) {
@@ -376,13 +357,13 @@ func (d double) list(w http.ResponseWriter, r *http.Request) {
 	for i, m := range d.Listed(r) {
 		list = append(list, d.show(m, i))
 	}
-	reply(w, 200, list)
+	cloudtest.Reply(w, 200, list)
 }
 
 func (d double) one(w http.ResponseWriter, r *http.Request) {
 	for i, m := range d.Listed(r) {
 		if m.Ref == r.PathValue("id") {
-			reply(w, 200, d.show(m, i))
+			cloudtest.Reply(w, 200, d.show(m, i))
 			return
 		}
 	}
@@ -410,5 +391,5 @@ func (d double) act(w http.ResponseWriter, r *http.Request) {
 		}
 		results = append(results, one)
 	}
-	reply(w, status, results)
+	cloudtest.Reply(w, status, results)
 }

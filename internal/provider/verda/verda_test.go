@@ -60,7 +60,7 @@ func TestRecordedAnswersAreAsTheDoubles(t *testing.T) {
 		"instance-availability-spot.sample.json": a.Stock[0],
 	} {
 		var recorded []map[string]any
-		read(t, cloudtest.Shared(t, "verda/"+name), &recorded)
+		cloudtest.Read(t, cloudtest.Shared(t, "verda/"+name), &recorded)
 		if diff := cmp.Diff(members(recorded[0]), members(ours)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -100,9 +100,9 @@ func TestRecordedCatalogueIsUnderstood(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
 	a.Types, a.Stock, a.Locations = nil, nil, nil
-	read(t, cloudtest.Shared(t, "verda/instance-types.sample.json"), &a.Types)
-	read(t, cloudtest.Shared(t, "verda/instance-availability-spot.sample.json"), &a.Stock)
-	read(t, cloudtest.Shared(t, "verda/locations.sample.json"), &a.Locations)
+	cloudtest.Read(t, cloudtest.Shared(t, "verda/instance-types.sample.json"), &a.Types)
+	cloudtest.Read(t, cloudtest.Shared(t, "verda/instance-availability-spot.sample.json"), &a.Stock)
+	cloudtest.Read(t, cloudtest.Shared(t, "verda/locations.sample.json"), &a.Locations)
 	c, _ := freshOf(t, a, dialect(a), nil)
 	list, err := c.Offers(t.Context())
 	if err != nil {
@@ -133,18 +133,6 @@ func TestOffersAreNotGuessed(t *testing.T) {
 	}
 }
 
-func request(t *testing.T, c provider.Adapter, index int) provider.Launch {
-	t.Helper()
-	list, err := c.Offers(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return provider.Launch{
-		Name: "hp-test-00000001-1", Offer: list[index], MaxPrice: list[index].UpstreamPrice,
-		Bootstrap: provider.Bootstrap{AgentURL: "https://homeport.example", Token: "token-of-the-instance", Hostname: "00000001"},
-	}
-}
-
 // body is that of the last request of a method to a path.
 func body(t *testing.T, double *cloudtest.Cloud, method, path string) map[string]any {
 	t.Helper()
@@ -169,7 +157,7 @@ func TestMachineIsAskedForInVerdasWords(t *testing.T) {
 		2: {"1V100.5X", "OUL-01", "ubuntu-22.04-cuda-12.4"},       // the only one that it takes
 		4: {"4A100.99X", "AKU-02", "ubuntu-24.04-cuda-12.8-open"},
 	} {
-		m, err := c.Launch(t.Context(), request(t, c, i))
+		m, err := c.Launch(t.Context(), providertest.Request(t, c, i))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +193,7 @@ func TestMachineIsAskedForInVerdasWords(t *testing.T) {
 func TestATypeWithoutACUDAImageIsRefused(t *testing.T) {
 	t.Parallel()
 	c, double, a := fresh(t)
-	l := request(t, c, 0)
+	l := providertest.Request(t, c, 0)
 	a.Images = a.Images[:1]
 	if _, err := c.Launch(t.Context(), l); !errors.Is(err, provider.ErrRefused) || len(double.Machines(t)) > 0 || len(a.scriptNames()) > 0 {
 		t.Errorf("%v; it has %v and %v", err, double.Machines(t), a.scriptNames())
@@ -241,7 +229,7 @@ func TestWordsOfRefusalSayWhetherThereIsAMachine(t *testing.T) {
 		d.Refusals["launch/row"] = problem(row.status, row.code, row.text)
 		c, double := freshOf(t, a, d, nil)
 		double.Inject(t, "launch", "row", 1)
-		_, err := c.Launch(t.Context(), request(t, c, 0))
+		_, err := c.Launch(t.Context(), providertest.Request(t, c, 0))
 		if err == nil || provider.NoMachine(err) != (row.want != nil) || row.want != nil && !errors.Is(err, row.want) {
 			t.Errorf("%d %s %s: %v", row.status, row.code, row.text, err)
 		}
@@ -283,7 +271,7 @@ func TestTerminateUnderstandsItsRefusals(t *testing.T) {
 		a := newAccount(t)
 		d := dialect(a)
 		c, double := freshOf(t, a, d, nil)
-		m, err := c.Launch(t.Context(), request(t, c, 0))
+		m, err := c.Launch(t.Context(), providertest.Request(t, c, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -305,7 +293,7 @@ func TestTerminateUnderstandsItsRefusals(t *testing.T) {
 func TestPartOfAnEndIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	c, double, a := fresh(t)
-	m, err := c.Launch(t.Context(), request(t, c, 0))
+	m, err := c.Launch(t.Context(), providertest.Request(t, c, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -392,12 +380,12 @@ func TestScriptsOfBrokenLaunchesAreSwept(t *testing.T) {
 	}
 	kept := a.scriptNames()
 
-	if _, err := c.Launch(t.Context(), request(t, c, 0)); err != nil {
+	if _, err := c.Launch(t.Context(), providertest.Request(t, c, 0)); err != nil {
 		t.Fatal(err)
 	}
 	living := a.scriptNames()
 	double.Inject(t, "launch", "error_before", 1)
-	broken := request(t, c, 0)
+	broken := providertest.Request(t, c, 0)
 	broken.Name = "hp-test-00000002-1"
 	if _, err := c.Launch(t.Context(), broken); err == nil || provider.NoMachine(err) {
 		t.Fatalf("the answer was not lost: %v", err)
@@ -458,7 +446,7 @@ func TestTokensAreGotInTime(t *testing.T) {
 		t.Error("a withdrawn token is good")
 	}
 	look(anew, again, again, anew, again, anew, anew)
-	l := request(t, c, 0)
+	l := providertest.Request(t, c, 0)
 	a.withdraw()
 	if _, err := c.Launch(t.Context(), l); err != nil { // the look before it noticed
 		t.Errorf("launch after the tokens were withdrawn: %v", err)
@@ -469,7 +457,7 @@ func TestTokensAreGotInTime(t *testing.T) {
 func TestWithoutATokenNothingIsAskedFor(t *testing.T) {
 	t.Parallel()
 	good, double, _ := fresh(t)
-	l := request(t, good, 0)
+	l := providertest.Request(t, good, 0)
 	before := len(double.Requests())
 	c, err := verda.New(verda.Config{
 		Key: "other:" + clientSecret + "x", BaseURL: double.URL, Limiter: cloudapi.NewLocal(double.Clock), Clock: double.Clock,
