@@ -73,7 +73,7 @@ func StartEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Embedded, error) {
 		if e.child != nil {
 			err = errors.Join(err, e.child.end(context.WithoutCancel(ctx)))
 		}
-		return nil, errors.Join(err, lock.Close())
+		return nil, errors.Join(err, unlock(lock))
 	}
 	return e, nil
 }
@@ -154,7 +154,7 @@ func (e *Embedded) Done() <-chan error { return e.child.done }
 // first the server is ended at once; its data stay safe either way. Stopping
 // twice is no error.
 func (e *Embedded) Stop(ctx context.Context) error {
-	e.stop.Do(func() { e.result = errors.Join(e.child.end(ctx), e.lock.Close()) })
+	e.stop.Do(func() { e.result = errors.Join(e.child.end(ctx), unlock(e.lock)) })
 	return e.result
 }
 

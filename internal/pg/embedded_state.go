@@ -120,10 +120,16 @@ func (s stateDir) lock() (*os.File, error) {
 		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("lock the state folder: %w", err)
+		return nil, errors.Join(fmt.Errorf("lock the state folder: %w", err), unlock(f))
 	}
 	return f, nil
+}
+
+// unlock gives the folder back. Closing alone would not do it yet: a process
+// that another goroutine is just starting has a copy of the descriptor until it
+// runs its own program.
+func unlock(f *os.File) error {
+	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
 }
 
 // choose picks the binaries: for data that exist only those of the same major

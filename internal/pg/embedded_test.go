@@ -180,6 +180,21 @@ func TestEmbeddedRefusesASecondHomeport(t *testing.T) {
 	start(t, cfg)
 }
 
+// TestStoppedHomeportLeavesTheFolder: also while another goroutine starts a
+// process, which has copies of this one's descriptors for a moment.
+func TestStoppedHomeportLeavesTheFolder(t *testing.T) {
+	t.Parallel()
+	cfg := config(t, usedState(t))
+	e := start(t, cfg)
+	held, err := e.CopyLock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(held)
+	stop(t, e)
+	start(t, cfg)
+}
+
 func TestAttachFindsTheRunningServer(t *testing.T) {
 	t.Parallel()
 	if _, err := pg.AttachEmbedded(t.Context(), pgtest.Dir(t)); !errors.Is(err, pg.ErrNotRunning) {

@@ -3,6 +3,7 @@ package pg
 import (
 	"context"
 	"io/fs"
+	"syscall"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -15,4 +16,15 @@ func MigrateFiles(ctx context.Context, pool *pgxpool.Pool, files fs.FS) error {
 		return err
 	}
 	return underMigrationLock(ctx, pool, func(conn *pgx.Conn) error { return migrateSteps(ctx, conn, steps) })
+}
+
+// CopyLock is what a process that is being started has of the folder's lock
+// until it runs its own program: a copy of the descriptor.
+func (e *Embedded) CopyLock() (fd int, err error) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if fd, err = syscall.Dup(int(e.lock.Fd())); err == nil {
+		syscall.CloseOnExec(fd)
+	}
+	return fd, err
 }
