@@ -53,10 +53,10 @@ bench: build ## measure every bar beside its peer; BENCH=smoke for a quick run
 	@scripts/bench $(BENCH)
 
 e2e: build ## the browser tests alone
-	@scripts/need-browser && cd web && npx playwright test
+	@scripts/need-tools && cd web && npx playwright test
 
 screenshots: build ## every screen at both widths into docs/screenshots
-	@scripts/need-browser && cd web && npx playwright test -c playwright.screenshots.config.ts
+	@scripts/need-tools && cd web && npx playwright test -c playwright.screenshots.config.ts
 
 ci: ## what CI runs
 	@.ci/run

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"homeport.dev/homeport/internal/clock"
+	"homeport.dev/homeport/internal/dns"
 	"homeport.dev/homeport/internal/payment/stripe"
 	"homeport.dev/homeport/internal/seal"
 )
@@ -82,7 +84,26 @@ func (c *Config) checkPods() (errs []error) {
 	if d, err := time.ParseDuration(c.MinRunway); err != nil || d < 0 || d > 24*time.Hour {
 		errs = append(errs, fmt.Errorf("%sMIN_RUNWAY: %q is not a duration up to 24h", prefix, c.MinRunway))
 	}
+	if _, err := c.nameServer(clock.New()); err != nil {
+		errs = append(errs, fmt.Errorf("%sDNS_SERVER: %w", prefix, err))
+	}
 	return errs
+}
+
+// nameServer is where the pods' names are published, nil where nothing is asked
+// to be.
+func (c *Config) nameServer(clk *clock.Clock) (*dns.Server, error) {
+	if c.DNSServer == "" {
+		if c.DNSKey != "" {
+			return nil, fmt.Errorf("%sDNS_KEY is set, and the server that it is for is not", prefix)
+		}
+		return nil, nil
+	}
+	zone := strings.Trim(c.DNSZone, ".")
+	if c.PodHost != zone && !strings.HasSuffix(c.PodHost, "."+zone) {
+		return nil, fmt.Errorf("the pods' domain %s does not lie in the zone %s", c.PodHost, zone)
+	}
+	return dns.NewServer(c.DNSServer, zone, c.DNSKey, clk)
 }
 
 // checkStripe holds the guards of real money: no half of a configuration, no

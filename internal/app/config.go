@@ -27,6 +27,9 @@ type Config struct {
 	PostgresBin   string `name:"POSTGRES_BIN" doc:"folder of the embedded server's programs; empty: looked for"`
 	MetricsAddr   string `name:"METRICS_ADDR" default:"127.0.0.1:9090" doc:"address of /metrics and pprof; 'off' for none"`
 	PodHost       string `name:"POD_HOST" default:"localhost" doc:"domain below which pods have their names"`
+	DNSServer     string `name:"DNS_SERVER" doc:"primary name server that takes the pods' names by dynamic updates (RFC 2136), host or host:port; empty: POD_HOST has a wildcard record"`
+	DNSZone       string `name:"DNS_ZONE" doc:"zone of that server; empty: POD_HOST"`
+	DNSKey        string `name:"DNS_KEY" secret:"true" doc:"key that the zone lets update, [algorithm:]name:secret as nsupdate takes it"`
 	SSHPorts      string `name:"SSH_PORTS" default:"20000-29999" doc:"range of the pods' SSH ports where we choose them"`
 	BlobURL       string `name:"BLOB_URL" doc:"volume store; empty: a folder in the state folder; file:///path for another"`
 	SMTPURL       string `name:"SMTP_URL" secret:"true" doc:"mail server, smtp://user:password@host:port; empty: a local mailbox page"`
@@ -165,6 +168,9 @@ func (c *Config) derive() {
 	}
 	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
 	c.APIURL = strings.TrimRight(c.APIURL, "/")
+	if c.DNSZone == "" {
+		c.DNSZone = c.PodHost
+	}
 }
 
 func defaultStateDir() string {

@@ -213,8 +213,16 @@ func market(name string) sandbox.Market {
 	return sandbox.Constant
 }
 
-// names publishes pod names in the hosts file where nothing else resolves them.
+// names publishes pod names at the configured name server, on one machine in the
+// hosts file where nothing else resolves them. A name server that does not take
+// our updates is no reason not to start: pods that run need none.
 func (a *App) names(ctx context.Context) dns.Names {
+	if server, err := a.config.nameServer(a.clock); err == nil && server != nil {
+		if err := server.Check(ctx); err != nil {
+			a.logger.ErrorContext(ctx, "no pod can become ready: its name cannot be published", "err", err)
+		}
+		return server
+	}
 	host := a.config.PodHost
 	if !loopback(host) || os.Geteuid() != 0 || dns.Resolves(ctx, host) {
 		return nil

@@ -22,7 +22,7 @@ var may = map[string]string{
 	"pg":           "fault",
 	"blob":         "fault",
 	"mail":         "fault",
-	"dns":          "fault",
+	"dns":          "fault clock",
 	"blob/dir":     "blob fault clock",
 	"blob/s3":      "blob fault clock",
 	"mail/mailbox": "mail pg clock id fault",

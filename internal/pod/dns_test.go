@@ -1,6 +1,8 @@
 package pod_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,5 +43,48 @@ func TestHostNameGoesWithTheMachine(t *testing.T) {
 	h.is(scope, p, pod.Deleted)
 	if named(p) {
 		t.Error("an ended pod keeps its name")
+	}
+}
+
+// brokenNames publishes nothing while it is broken.
+type brokenNames struct {
+	dns.Names
+	broken bool
+}
+
+func (b *brokenNames) Remove(ctx context.Context, name string) error {
+	if b.broken {
+		return errors.New("the name server is away")
+	}
+	return b.Names.Remove(ctx, name)
+}
+
+// A name that cannot be taken back is tried again until it is: its address will
+// be somebody else's.
+func TestANameThatStaysKeepsItsMachineOpen(t *testing.T) {
+	t.Parallel()
+	h := newHarbour(t, hearing)
+	hosts := filepath.Join(t.TempDir(), "hosts")
+	h.must(os.WriteFile(hosts, nil, 0o600))
+	names := &brokenNames{Names: &dns.HostsFile{Path: hosts}, broken: true}
+	h.DNS = names
+	named := func() bool {
+		text, err := os.ReadFile(hosts)
+		h.must(err)
+		return len(text) > 0
+	}
+	scope := h.team(team.Pro, 100*money.Dollar)
+	p, a := h.running(scope)
+	h.must(h.Delete(t.Context(), scope, p.ID))
+	h.work()
+	h.must(a.sync(true))
+	h.pass(time.Minute)
+	if !named() {
+		t.Fatal("a broken name server forgot a name")
+	}
+	names.broken = false
+	h.pass(10 * time.Minute)
+	if named() {
+		t.Error("the name is still there after the name server came back")
 	}
 }

@@ -48,19 +48,32 @@ func (s *Service) Terminate(ctx context.Context, instanceID uuid.UUID) error {
 		return nil
 	}
 	fail.Point("pod.terminate.called")
-	over := false
-	err = s.changeInstance(ctx, in, func(tx pgx.Tx, p *Pod, in *Instance) error {
-		over = p.Status.Ending() || p.Status == Deleted
-		if in.State != Terminating {
+	forgotten, err := s.forgetName(ctx, in)
+	if err != nil {
+		s.Logger.WarnContext(ctx, "an ended pod's name is not forgotten yet", "instance", in.Name, "err", err)
+		return nil
+	}
+	return s.changeInstance(ctx, in, func(tx pgx.Tx, p *Pod, in *Instance) error {
+		if in.State != Terminating || p.over() != forgotten {
 			return nil
 		}
 		in.set(Gone, in.Reason, s.Clock.Wall())
 		return saveInstance(ctx, tx, in)
 	})
-	if err != nil || !over || s.DNS == nil {
-		return err
+}
+
+// forgetName takes back the name of a pod that is over, and reports whether it
+// is, before its instance counts as gone: a failure is tried again with that. A
+// name that stayed would lead people to whoever gets the machine's address next.
+func (s *Service) forgetName(ctx context.Context, in *Instance) (bool, error) {
+	p, err := findPod(ctx, s.Pool, in.PodID)
+	if err != nil || !p.over() {
+		return false, err
 	}
-	return s.DNS.Remove(ctx, id.First(in.PodID)+"."+s.Host)
+	if s.DNS == nil {
+		return true, nil
+	}
+	return true, s.DNS.Remove(ctx, id.First(in.PodID)+"."+s.Host)
 }
 
 const sqlTryLater = `
