@@ -11,6 +11,12 @@ var (
 	ErrKey = fault.New(fault.Internal, "volume_key", "The key does not fit this volume.")
 	// ErrTooLarge occurs when a tree has more entries than the engine takes.
 	ErrTooLarge = fault.New(fault.Invalid, "volume_too_many_files", "The volume has too many files.")
+	// ErrNoEntry occurs when a snapshot has nothing at a path.
+	ErrNoEntry = fault.New(fault.NotFound, "version_path", "There is no such file or folder in this version.")
+	// ErrNotFolder occurs when a path that is to be listed is no folder.
+	ErrNotFolder = fault.New(fault.Invalid, "version_not_folder", "This is not a folder.")
+	// ErrNotFile occurs when a path that is to be read is a folder, a link or a device.
+	ErrNotFile = fault.New(fault.Invalid, "version_not_file", "This is not a file. A folder can be downloaded as a tar archive.")
 	// ErrDiskFull occurs when a restore finds no room for what it writes.
 	ErrDiskFull = fault.New(fault.Unavailable, "disk_full", "The pod's disk is too small for the volume.")
 )

@@ -27,6 +27,14 @@ func (t blobType) String() string {
 	return "data"
 }
 
+// pack is the kind of the packs that hold such blobs.
+func (t blobType) pack() Kind {
+	if t == treeBlob {
+		return KindTree
+	}
+	return KindData
+}
+
 // Values of indexed.pack that are no pack.
 const (
 	packOpen = ^uint32(0) - iota // being packed: will be there if the sync succeeds

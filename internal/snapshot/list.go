@@ -31,16 +31,20 @@ func ListTree(ctx context.Context, src Reader, key Key, tree ID) ([]Node, error)
 	}
 	nodes := make([]Node, len(entries))
 	for i := range entries {
-		e := &entries[i]
-		nodes[i] = Node{
-			Name: string(e.name), Mode: goMode(e.mode), Size: e.size,
-			MTime: time.Unix(e.mtime.sec, e.mtime.ns).UTC(), Target: string(e.target),
-		}
-		if e.isDir() {
-			nodes[i].Subtree = e.blob(0)
-		}
+		nodes[i] = nodeOf(&entries[i])
 	}
 	return nodes, nil
+}
+
+func nodeOf(e *entry) Node {
+	n := Node{
+		Name: string(e.name), Mode: goMode(e.mode), Size: e.size,
+		MTime: time.Unix(e.mtime.sec, e.mtime.ns).UTC(), Target: string(e.target),
+	}
+	if e.isDir() {
+		n.Subtree = e.blob(0)
+	}
+	return n
 }
 
 // A volumeReader reads trees of a volume on the server's side.
@@ -63,6 +67,6 @@ func openVolume(ctx context.Context, src Reader, key Key) (*volumeReader, error)
 	if v.index, err = loadIndex(ctx, src, v.key, ids); err != nil {
 		return nil, fmt.Errorf("open volume: %w", err)
 	}
-	v.trees = &treeReader{from: src, key: v.key, index: v.index}
+	v.trees = &treeReader{from: src, key: v.key, index: v.index, blobs: treeBlob}
 	return v, nil
 }

@@ -68,7 +68,7 @@ func Measure(ctx context.Context, src Reader, key Key, root ID, cache *MeasureCa
 	if m.index, err = cache.index(ctx, src, &key, ids); err != nil {
 		return Measured{}, fmt.Errorf("measure: %w", err)
 	}
-	m.trees = &treeReader{from: src, key: &key, index: m.index}
+	m.trees = &treeReader{from: src, key: &key, index: m.index, blobs: treeBlob}
 	t, err := m.tree(ctx, root, 0)
 	if err != nil {
 		return Measured{}, fmt.Errorf("measure: %w", err)

@@ -151,7 +151,7 @@ func (r *restorer) run(ctx context.Context) error {
 	if r.index, err = loadIndex(ctx, r.o.Objects, &r.o.Key, ids); err != nil {
 		return err
 	}
-	r.trees = &treeReader{from: r.o.Objects, key: &r.o.Key, index: r.index}
+	r.trees = &treeReader{from: r.o.Objects, key: &r.o.Key, index: r.index, blobs: treeBlob}
 	if r.journal, err = openJournal(r.o.State, r.o.Root, r.o.Head.Tree); err != nil {
 		return err
 	}

@@ -41,21 +41,23 @@ func decodeTree(plain []byte) ([]entry, error) {
 // treeCacheSize is how many bytes of tree packs a treeReader keeps.
 const treeCacheSize = 32 << 20
 
-// A treeReader reads trees. Trees that lie in one pack are mostly wanted soon
-// after each other, so it fetches the whole pack when that is small, and else
-// a stretch around the wanted one. It is not safe for concurrent use.
+// A treeReader reads trees, or small blobs of files. What lies in one pack is
+// mostly wanted soon after each other, so it fetches the whole pack when that is
+// small, and else a stretch from the wanted one on. It is not safe for
+// concurrent use.
 type treeReader struct {
 	from    getter
 	key     *Key
 	index   *index
-	parts   []treePart // most recently used last
+	blobs   blobType   // that it reads
+	parts   []packPart // most recently used last
 	held    int64
 	fetched int64 // bytes read
 	scratch []byte
 }
 
-// A treePart is a stretch of a pack.
-type treePart struct {
+// A packPart is a stretch of a pack.
+type packPart struct {
 	pack   uint32
 	offset int64
 	b      []byte
@@ -69,17 +71,18 @@ const (
 
 // read returns the entries of a tree. The fault is ErrDamaged.
 func (r *treeReader) read(ctx context.Context, id ID) ([]entry, error) {
-	plain, err := r.plain(ctx, id)
+	plain, err := r.plain(ctx, id, nil)
 	if err != nil {
 		return nil, err
 	}
 	return decodeTree(plain)
 }
 
-func (r *treeReader) plain(ctx context.Context, id ID) ([]byte, error) {
-	at, ok := r.index.look(treeBlob, id)
+// plain appends the bytes of a blob to dst.
+func (r *treeReader) plain(ctx context.Context, id ID, dst []byte) ([]byte, error) {
+	at, ok := r.index.look(r.blobs, id)
 	if !ok {
-		return nil, ErrDamaged.Because(fmt.Errorf("tree %s is in no index", id))
+		return nil, ErrDamaged.Because(fmt.Errorf("%s blob %s is in no index", r.blobs, id))
 	}
 	var plain []byte
 	err := twice(func() error {
@@ -87,7 +90,7 @@ func (r *treeReader) plain(ctx context.Context, id ID) ([]byte, error) {
 		if err != nil {
 			return err
 		}
-		plain, r.scratch, err = openBlob(r.key, sealed, &at, nil, r.scratch)
+		plain, r.scratch, err = openBlob(r.key, sealed, &at, dst, r.scratch)
 		if err != nil {
 			r.drop(at.pack)
 		}
@@ -110,12 +113,12 @@ func (r *treeReader) sealed(ctx context.Context, at *indexed) ([]byte, error) {
 	if end > wholePack {
 		start, end = from, min(end, max(to, from+stretch))
 	}
-	b, err := fetch(ctx, r.from, KindTree, id, start, end-start, nil)
+	b, err := fetch(ctx, r.from, r.blobs.pack(), id, start, end-start, nil)
 	if err != nil {
 		return nil, err
 	}
 	r.fetched += int64(len(b))
-	r.parts = append(r.parts, treePart{pack: at.pack, offset: start, b: b})
+	r.parts = append(r.parts, packPart{pack: at.pack, offset: start, b: b})
 	r.held += int64(len(b))
 	for r.held > treeCacheSize && len(r.parts) > 1 {
 		r.held -= int64(len(r.parts[0].b))
@@ -126,7 +129,7 @@ func (r *treeReader) sealed(ctx context.Context, at *indexed) ([]byte, error) {
 
 // drop forgets the parts of a pack.
 func (r *treeReader) drop(pack uint32) {
-	r.parts = slices.DeleteFunc(r.parts, func(p treePart) bool {
+	r.parts = slices.DeleteFunc(r.parts, func(p packPart) bool {
 		if p.pack == pack {
 			r.held -= int64(len(p.b))
 		}
