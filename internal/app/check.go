@@ -17,6 +17,7 @@ import (
 	"homeport.dev/homeport/internal/dns"
 	"homeport.dev/homeport/internal/payment/stripe"
 	"homeport.dev/homeport/internal/seal"
+	"homeport.dev/homeport/internal/volume"
 )
 
 // check names everything that is wrong with the settings.
@@ -57,6 +58,9 @@ func (c *Config) check() []error {
 		if !slices.Contains(one.of, one.value) {
 			bad(name, "%q is not one of %s", one.value, strings.Join(one.of, ", "))
 		}
+	}
+	if _, err := volume.ParseRetention(c.KeepVersions); err != nil {
+		bad("KEEP_VERSIONS", "%v", err)
 	}
 	if _, err := readTestimonials(c.Testimonials); err != nil {
 		bad("TESTIMONIALS", "%v", err)

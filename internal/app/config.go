@@ -32,6 +32,7 @@ type Config struct {
 	DNSKey        string `name:"DNS_KEY" secret:"true" doc:"key that the zone lets update, [algorithm:]name:secret as nsupdate takes it"`
 	SSHPorts      string `name:"SSH_PORTS" default:"20000-29999" doc:"range of the pods' SSH ports where we choose them"`
 	BlobURL       string `name:"BLOB_URL" doc:"volume store; empty: a folder in the state folder; file:///path for another"`
+	KeepVersions  string `name:"KEEP_VERSIONS" default:"3,24,7" doc:"versions of a volume that are kept besides the newest: so many before it, one of each of so many hours, one of each of so many days"`
 	SMTPURL       string `name:"SMTP_URL" secret:"true" doc:"mail server, smtp://user:password@host:port; empty: a local mailbox page"`
 	MailFrom      string `name:"MAIL_FROM" default:"Homeport <no-reply@localhost>" doc:"sender of mails"`
 	SupportEmail  string `name:"SUPPORT_EMAIL" default:"support@localhost" doc:"shown where users may need help"`

@@ -160,8 +160,13 @@ func (a *App) wirePods(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	keep, err := volume.ParseRetention(a.config.KeepVersions)
+	if err != nil {
+		return err
+	}
 	a.volumes = volume.New(volume.Deps{
 		Pool: a.pool, Clock: a.clock, Jobs: a.queue, Logger: a.logger, Box: a.box, Store: store, Signer: store, Wallet: a.wallet,
+		Retention: keep,
 		OnCommitTx: func(ctx context.Context, tx pgx.Tx, volumeID, podID uuid.UUID, final bool, at time.Time) error {
 			return a.pods.NoteCommitTx(ctx, tx, volumeID, podID, final, at)
 		},

@@ -362,6 +362,7 @@ type committed struct {
 	Final       bool
 	SizeBytes   int64
 	PublishedAt *time.Time
+	Stored      []byte // the object itself, of a restored version that is not published
 }
 
 func (c committed) wire() agentapi.Committed {
@@ -375,7 +376,7 @@ func (c committed) wire() agentapi.Committed {
 }
 
 const sqlFindSnapshot = `
-select volume_id, seq, snapshot_id, tree_id, time_ns, pod_id, final, size_bytes, published_at
+select volume_id, seq, snapshot_id, tree_id, time_ns, pod_id, final, size_bytes, published_at, stored
 from volume_snapshot
 where volume_id = $1 and snapshot_id = $2 and epoch = $3 and pod_id = $4`
 

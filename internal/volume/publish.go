@@ -35,7 +35,7 @@ func (s *Service) stage(ctx context.Context, volumeID uuid.UUID, p proposal) err
 }
 
 const sqlMarkPublished = `
-update volume_snapshot set published_at = $3 where volume_id = $1 and seq = $2 and published_at is null`
+update volume_snapshot set published_at = $3, stored = null where volume_id = $1 and seq = $2 and published_at is null`
 
 // publish puts a committed snapshot into the repository. Several may try.
 func (s *Service) publish(ctx context.Context, c committed, stored []byte) error {
@@ -54,7 +54,7 @@ func (s *Service) publish(ctx context.Context, c committed, stored []byte) error
 }
 
 const sqlListUnpublished = `
-select volume_id, seq, snapshot_id, tree_id, time_ns, pod_id, final, size_bytes, published_at
+select volume_id, seq, snapshot_id, tree_id, time_ns, pod_id, final, size_bytes, published_at, stored
 from volume_snapshot where published_at is null
 order by created_at limit 100`
 
@@ -78,6 +78,9 @@ func (s *Service) PublishDue(ctx context.Context) error {
 }
 
 func (s *Service) publishStaged(ctx context.Context, c committed) error {
+	if c.Stored != nil { // restored: no pod is behind it
+		return s.publish(ctx, c, c.Stored)
+	}
 	stored, err := s.read(ctx, stagingKey(c.VolumeID, snapshot.ID(c.SnapshotID)))
 	if errors.Is(err, blob.ErrNotFound) { // another one published it since
 		stored, err = s.read(ctx, snapshot.KeyOf(prefixOf(c.VolumeID), snapshot.ID(c.SnapshotID)))

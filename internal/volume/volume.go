@@ -148,6 +148,8 @@ type Deps struct {
 	// OnFinal follows a final snapshot that a sweep published because the node
 	// that committed it could not: nobody was told of it yet.
 	OnFinal func(ctx context.Context, volumeID, podID uuid.UUID) error
+	// Retention says which versions are kept. The zero one keeps the newest only.
+	Retention Retention
 	// OnPurgeTx records that a volume's data is gone for good.
 	OnPurgeTx func(ctx context.Context, tx pgx.Tx, p Purged) error
 }
@@ -155,13 +157,19 @@ type Deps struct {
 // A Service carries out the use cases of volumes.
 type Service struct {
 	Deps
-	measured *snapshot.MeasureCache
+	measured  *snapshot.MeasureCache
+	folders   *snapshot.FolderCache
+	downloads downloads
 }
 
-// cachedTrees is how many trees a node remembers the sizes of.
-const cachedTrees = 200_000
+// What a node remembers: the sizes of so many trees, and so many bytes of the
+// folders that people look into.
+const (
+	cachedTrees   = 200_000
+	cachedFolders = 64 << 20
+)
 
 // New returns the service.
 func New(d Deps) *Service {
-	return &Service{Deps: d, measured: snapshot.NewMeasureCache(cachedTrees)}
+	return &Service{Deps: d, measured: snapshot.NewMeasureCache(cachedTrees), folders: snapshot.NewFolderCache(cachedFolders)}
 }
