@@ -8,7 +8,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"homeport.dev/homeport/internal/app"
@@ -34,31 +33,6 @@ func result(w io.Writer, asJSON bool, v any, text string) error {
 	}
 	_, err := fmt.Fprintln(w, text)
 	return err
-}
-
-func volumeCommand(s *settings) *cobra.Command {
-	var asJSON bool
-	repository := &cobra.Command{
-		Use: "repository ID", Short: "Name a volume's repository, for a plain restic", Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			volumeID, err := uuid.Parse(args[0])
-			if err != nil {
-				return fmt.Errorf("%q is not a volume's id", args[0])
-			}
-			return withAdmin(cmd, s, func(ctx context.Context, m *app.Admin) error {
-				r, err := m.VolumeRepository(ctx, volumeID)
-				if err != nil {
-					return err
-				}
-				text := fmt.Sprintf("repository  %s\npassword    %s\nsnapshot    %s", r.Repository, r.Password, r.Snapshot)
-				return result(cmd.OutOrStdout(), asJSON, r, text)
-			})
-		},
-	}
-	repository.Flags().BoolVar(&asJSON, "json", false, "one JSON object")
-	volume := &cobra.Command{Use: "volume", Short: "Volumes"}
-	volume.AddCommand(repository)
-	return volume
 }
 
 func migrateCommand(s *settings) *cobra.Command {

@@ -53,6 +53,10 @@ type Deps struct {
 	Pods         *pod.Service
 	Interest     *interest.Service
 	Statements   *statement.Service
+	// CookiePath is below what the API's volumes lie for a browser, such as
+	// "/api/volumes"; Secure says that it reaches them by https only.
+	CookiePath string
+	Secure     bool
 }
 
 type server struct {
@@ -75,6 +79,7 @@ func New(d Deps) (http.Handler, *huma.OpenAPI) {
 	s.registerInterest()
 	s.registerPods()
 	s.registerVolumes()
+	s.registerVersions()
 	s.registerKeys()
 	s.registerOffers()
 	s.registerWallet()

@@ -90,6 +90,8 @@ type town struct {
 	offers  *offer.Service
 	pods    *pod.Service
 	notices *notice.Service
+	volumes *volume.Service
+	store   *dir.Store
 	log     bytes.Buffer
 }
 
@@ -122,7 +124,9 @@ func newTown(t testing.TB) *town {
 	keys := sshkey.New(sshkey.Deps{Pool: w.pool, Clock: w.clock.Clock, Logger: logger})
 	volumes := volume.New(volume.Deps{
 		Pool: w.pool, Clock: w.clock.Clock, Logger: logger, Box: box, Store: store, Signer: store, Wallet: w.wallet,
+		Retention: volume.Retention{Last: 3, Hours: 24, Days: 7},
 	})
+	w.volumes, w.store = volumes, store
 	w.pods = pod.New(pod.Deps{
 		Pool: w.pool, Clock: w.clock.Clock, Jobs: jobs, Box: box, Logger: logger, Wallet: w.wallet, Volumes: volumes,
 		Offers: w.offers, Keys: keys, Adapters: adapters, Host: "localhost", Limits: pod.Limits{PortFirst: 20000, PortLast: 20099},
@@ -143,6 +147,7 @@ func newTown(t testing.TB) *town {
 			Pool: w.pool, Clock: w.clock.Clock, Wallet: w.wallet, Pods: w.pods, Volumes: volumes, Teams: teams,
 			Emails: w.emails, Payers: payments.PayersTx, Receipts: payments.Receipts,
 		}),
+		CookiePath: "/volumes",
 	})
 	return w
 }

@@ -56,6 +56,9 @@ func (a *App) finishRequest(rec *recorder, r *http.Request, start time.Time) {
 	}
 	a.logger.LogAttrs(r.Context(), level, "request", slog.String("method", r.Method), slog.String("path", r.URL.Path),
 		slog.Int("status", rec.status), slog.Duration("took", took))
+	if err, _ := v.(error); errors.Is(err, http.ErrAbortHandler) {
+		panic(err) // the server breaks the connection: who reads must not take half an answer for a whole one
+	}
 }
 
 // withRequestID adds the request's id to every line logged with its context.

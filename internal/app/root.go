@@ -26,10 +26,14 @@ func (a *App) agentHandler() http.Handler {
 
 // apiHandler is the API with paths as the spec writes them.
 func (a *App) apiHandler() http.Handler {
+	cookies := "/api/volumes"
+	if a.config.APIURL != "" {
+		cookies = "/volumes"
+	}
 	h, _ := api.New(api.Deps{
 		Authenticate: a.authenticate, Clock: a.clock, Logger: a.logger, Teams: a.teams, Wallet: a.wallet,
 		Payments: a.payments, Keys: a.keys, Volumes: a.volumes, Offers: a.offers, Pods: a.pods, Interest: a.interest, Notices: a.notices,
-		Statements: a.statements,
+		Statements: a.statements, CookiePath: cookies, Secure: a.https,
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")

@@ -406,6 +406,108 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/volumes/{id}/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The versions of a volume that are kept, newest first */
+        get: operations["list-versions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/volumes/{id}/versions/{version}/file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A file of a version; ranges are served */
+        get: operations["get-file"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/volumes/{id}/versions/{version}/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A folder of a version */
+        get: operations["list-folder"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/volumes/{id}/versions/{version}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Make the files of a version the newest again, as a new version; refused while a pod uses the volume */
+        post: operations["restore-version"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/volumes/{id}/versions/{version}/tar": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A folder of a version as a tar archive */
+        get: operations["get-archive"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/volumes/downloads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Let this browser download files of volumes by plain links for a while: sets a cookie for them alone */
+        post: operations["allow-downloads"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/wallet/auto-topup": {
         parameters: {
             query?: never;
@@ -712,6 +814,43 @@ export interface components {
              * @description USD, 0.01 to 10000, at most 2 decimals.
              */
             amount: number;
+        };
+        Folder: {
+            /** @description Folders first, each by name. */
+            entries: components["schemas"]["FolderEntry"][];
+            /**
+             * Format: int64
+             * @description Of the first of these.
+             */
+            offset: number;
+            /** @description Of the folder; empty for /workspace itself. */
+            path: string;
+            /**
+             * Format: int64
+             * @description Entries in the whole folder.
+             */
+            total: number;
+            /** Format: int64 */
+            version: number;
+        };
+        FolderEntry: {
+            /** @description As ls writes it, such as -rw-r--r--. */
+            mode: string;
+            /** Format: date-time */
+            modified_at: string;
+            /** @description For people: bytes that are not UTF-8 are replaced. */
+            name: string;
+            /** @description From /workspace; to be sent as path as it is here. % and bytes that are not UTF-8 are written as %XX. */
+            path: string;
+            /**
+             * Format: int64
+             * @description Bytes; 0 for what is no file.
+             */
+            size: number;
+            /** @description Where a link points to; null otherwise. */
+            target: string | null;
+            /** @enum {string} */
+            type: "folder" | "file" | "link" | "other";
         };
         Interest: {
             interested: boolean;
@@ -1111,6 +1250,66 @@ export interface components {
             personal_team: components["schemas"]["TeamRef"];
             teams: components["schemas"]["Team"][];
             user_id: string;
+        };
+        Version: {
+            /** Format: date-time */
+            created_at: string;
+            /**
+             * Format: int64
+             * @description Files, folders and others.
+             */
+            entries: number;
+            /**
+             * Format: int64
+             * @description Files, links and devices that the version before it in the list has not; null when not known.
+             */
+            files_added: number | null;
+            /**
+             * Format: int64
+             * @description Those with other bytes; null when not known.
+             */
+            files_changed: number | null;
+            /**
+             * Format: int64
+             * @description Those that only the version before has; null when not known.
+             */
+            files_removed: number | null;
+            /** @enum {string} */
+            kind: "background" | "final" | "restored";
+            /** @description What the next pod finds. */
+            newest: boolean;
+            /** @description The pod that wrote it; null for a restored one. */
+            pod_id: string | null;
+            /**
+             * Format: int64
+             * @description The version whose files it has again; null for one that a pod wrote.
+             */
+            restored_from: number | null;
+            /**
+             * Format: int64
+             * @description File data that is not holes, hard links once.
+             */
+            size_bytes: number;
+            /**
+             * Format: double
+             * @description 10^9 bytes, 2 decimals.
+             */
+            size_gb: number;
+            /**
+             * Format: int64
+             * @description Entries that could not be read.
+             */
+            skipped: number;
+            /**
+             * Format: int64
+             * @description Files that changed while they were read.
+             */
+            unstable: number;
+            /**
+             * Format: int64
+             * @description Its number; later versions have higher ones.
+             */
+            version: number;
         };
         Volume: {
             /** Format: date-time */
@@ -2185,6 +2384,222 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Segment"][];
                 };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-versions": {
+        parameters: {
+            query: {
+                /** @description Team id, a UUID. */
+                team_id: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Version"][];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-file": {
+        parameters: {
+            query: {
+                /** @description From /workspace, as listed; empty for /workspace itself. */
+                path?: string;
+                /** @description Team id, a UUID. */
+                team_id: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+                /** @description A version's number, or latest. */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The bytes */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-folder": {
+        parameters: {
+            query: {
+                limit?: number;
+                offset?: number;
+                /** @description From /workspace, as listed; empty for /workspace itself. */
+                path?: string;
+                /** @description Team id, a UUID. */
+                team_id: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+                /** @description A version's number, or latest. */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Folder"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "restore-version": {
+        parameters: {
+            query: {
+                /** @description Team id, a UUID. */
+                team_id: string;
+            };
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+                /** @description A version's number, or latest. */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Version"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-archive": {
+        parameters: {
+            query: {
+                /** @description From /workspace, as listed; empty for /workspace itself. */
+                path?: string;
+                /** @description Team id, a UUID. */
+                team_id: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+                /** @description A version's number, or latest. */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The bytes */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-tar": string;
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "allow-downloads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    "Set-Cookie"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Error */
             default: {
