@@ -78,7 +78,6 @@ func NewServer(address, zone, key string, clk *clock.Clock) (*Server, error) {
 	}, nil
 }
 
-
 // Add makes name lead to the address, whatever it led to before.
 func (s *Server) Add(ctx context.Context, name, address string) error {
 	record, err := record(miekg.CanonicalName(name), address)
