@@ -19,7 +19,7 @@ type Charge struct {
 	CustomerID string // of the team, from CreateCustomer
 	CardID     string
 	Amount     money.USD // before tax
-	AskedAt    time.Time // wall time at which it was first asked for
+	OrderedAt  time.Time // wall time of its making: no payment of it is older
 }
 
 // A Payment is a charge as it stands at a processor.

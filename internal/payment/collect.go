@@ -19,8 +19,8 @@ const (
 	// firstAsk is how long after its making a payment is asked after for the first
 	// time, in case whoever asked for it died.
 	firstAsk = 30 * time.Second
-	// askWithin is how long after the first time a payment may be asked for again
-	// under its key: no processor forgets one sooner.
+	// askWithin is how long after its making a payment may be asked for under its
+	// key: no processor forgets one sooner.
 	askWithin = 20 * time.Hour
 	// askedLong is how long after it was asked for a payment that the processor
 	// does not have will not come to be any more: longer than a call takes.
@@ -66,34 +66,29 @@ const sqlAskTopUp = `
 update topup set asked_at = coalesce(asked_at, $2), read_at = $3, reads = reads + 1 where id = $1 and status = 'open'`
 
 // Charge has the payment of an automatic top-up made, or finds out what became
-// of it. It may run twice and on several nodes: the processor is asked under the
-// order's key, and only while the team still agrees. What fails is found again by
-// FollowAutoTopUps.
+// of it. It may run twice, late and on several nodes: the processor is asked under
+// the order's key, and each time only if the team still wants the payment. What
+// fails is found again by FollowAutoTopUps.
 func (s *Service) Charge(ctx context.Context, j ChargeJob) error {
 	if s.Processor == nil {
 		return nil
 	}
 	var c Charge
-	var ask, first bool
+	var how asking
 	err := pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
 		a, t, err := lockAutomatic(ctx, tx, j.OrderID)
 		if err != nil || t == nil || t.Status != "open" || t.Processor != s.Processor.Source() {
 			return err
 		}
 		wall := s.Clock.Wall()
-		agreed, err := s.agreed(ctx, tx, a, t)
+		wanted, err := s.wanted(ctx, tx, a, t)
 		if err != nil {
 			return err
 		}
-		first = t.AskedAt == nil
-		if first && !agreed {
+		if how = t.asking(wanted, wall); how.first && !wanted {
 			return s.withdraw(ctx, tx, a, t)
 		}
-		c = Charge{ID: t.ID, TeamID: t.TeamID, CardID: t.CardID, Amount: t.Amount, AskedAt: wall}
-		if !first {
-			c.AskedAt = *t.AskedAt
-		}
-		ask = agreed && wall.Sub(c.AskedAt) < askWithin
+		c = Charge{ID: t.ID, TeamID: t.TeamID, CardID: t.CardID, Amount: t.Amount, OrderedAt: t.OpenedAt}
 		_, err = tx.Exec(ctx, sqlAskTopUp, t.ID, wall, wall.Add(min(readLimit, firstAsk<<min(t.Reads, 10))))
 		return err
 	})
@@ -104,41 +99,70 @@ func (s *Service) Charge(ctx context.Context, j ChargeJob) error {
 		return err
 	}
 	fail.Point("payment.auto.asked")
-	return s.collect(ctx, c, ask, first)
+	return s.collect(ctx, c, how)
 }
 
-// agreed says whether the team still wants an order to be paid.
-func (s *Service) agreed(ctx context.Context, tx pgx.Tx, a *autoRow, t *topUp) (bool, error) {
+// An asking says how the processor is asked about an order.
+type asking struct {
+	first bool // nobody asked for the payment yet: there is none to be found
+	may   bool // where there is none, it may be asked for
+	waits bool // a call may be on its way: it is too early to give up
+}
+
+// asking is how to ask for an order at a wall time. One that was made long ago
+// is looked for before, whatever our row says of it: that may be of a backup.
+func (t *topUp) asking(wanted bool, wall time.Time) asking {
+	how := asking{may: wanted && wall.Sub(t.OpenedAt) < askWithin}
+	if t.AskedAt == nil {
+		how.first = wall.Sub(t.OpenedAt) < askedLong
+		return how
+	}
+	how.waits = wall.Sub(*t.AskedAt) < askedLong
+	return how
+}
+
+// wanted says whether the team still wants an order to be paid: it agrees on
+// what the order is over, within its cap, and its balance is still low. It locks
+// the wallet.
+func (s *Service) wanted(ctx context.Context, tx pgx.Tx, a *autoRow, t *topUp) (bool, error) {
 	card, err := s.findCard(ctx, tx, a.TeamID)
-	if err != nil || !a.Enabled || card == nil || card.ID != t.CardID {
+	if err != nil || !a.Enabled || a.Amount != t.Amount || card == nil || card.ID != t.CardID {
+		return false, err
+	}
+	now := s.Clock.Now()
+	if sum, _, err := charged(ctx, tx, a.TeamID, now); err != nil || sum > a.MonthCap { // the order is in the sum
 		return false, err
 	}
 	if disputed, err := s.Wallet.DisputedTx(ctx, tx, a.TeamID); err != nil || disputed {
 		return false, err
 	}
-	return s.isActive(ctx, tx, a.TeamID)
+	if active, err := s.isActive(ctx, tx, a.TeamID); err != nil || !active {
+		return false, err
+	}
+	_, low, err := s.Wallet.WatchTx(ctx, tx, a.TeamID, &a.Threshold, now)
+	return low, err
 }
 
 // collect asks the processor, without a lock, and applies the answer. An order
 // that was asked for before is looked for first: it may be paid although the
-// answer got lost, and whether or not the team still agrees.
-func (s *Service) collect(ctx context.Context, c Charge, ask, first bool) error {
+// answer got lost, and whether or not the team still wants that.
+func (s *Service) collect(ctx context.Context, c Charge, how asking) error {
 	p, found := Payment{}, false
 	var err error
-	if !first {
+	if !how.first {
 		if p, found, err = s.Processor.FindPayment(ctx, c); err != nil {
 			return fmt.Errorf("find the payment of order %s: %w", c.ID, err)
 		}
 	}
 	switch {
 	case found:
-	case ask:
+	case how.may:
 		if p, err = s.Processor.Charge(ctx, c); err != nil {
 			return fmt.Errorf("charge order %s: %w", c.ID, err)
 		}
 		fail.Point("payment.auto.called")
-	case s.Clock.Wall().Sub(c.AskedAt) < askedLong:
-		return nil // a call may still be on its way
+	case how.waits:
+		return nil
 	default:
 		return pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
 			a, t, err := lockAutomatic(ctx, tx, c.ID)
@@ -172,13 +196,13 @@ func (s *Service) answered(ctx context.Context, c Charge, p Payment) error {
 	return nil
 }
 
-const sqlFindAsked = `select team_id, coalesce(asked_at, opened_at) as asked_at from topup where id = $1 and automatic`
+const sqlFindOrdered = `select team_id, opened_at from topup where id = $1 and automatic`
 
 // readCharge does what the payment of an automatic order asks for, if there is
 // one, whatever became of the order.
 func (s *Service) readCharge(ctx context.Context, order uuid.UUID) error {
 	c := Charge{ID: order}
-	err := s.Pool.QueryRow(ctx, sqlFindAsked, order).Scan(&c.TeamID, &c.AskedAt)
+	err := s.Pool.QueryRow(ctx, sqlFindOrdered, order).Scan(&c.TeamID, &c.OrderedAt)
 	if err != nil {
 		return fmt.Errorf("find order %s: %w", order, err)
 	}

@@ -143,7 +143,7 @@ func final(status int) bool {
 func (p *Processor) FindPayment(ctx context.Context, c payment.Charge) (payment.Payment, bool, error) {
 	params := &stripe.PaymentIntentListParams{
 		ListParams: stripe.ListParams{Limit: stripe.Int64(100)}, Customer: stripe.String(c.CustomerID),
-		CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: c.AskedAt.Add(-clockSkew).Unix()},
+		CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: c.OrderedAt.Add(-clockSkew).Unix()},
 	}
 	for made, err := range p.client.V1PaymentIntents.List(ctx, params).All(ctx) {
 		if err != nil {

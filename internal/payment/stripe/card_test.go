@@ -36,7 +36,7 @@ func stripeTakesCards(t *testing.T, w *wire, tax bool, order, team uuid.UUID) {
 		t.Error(err)
 	}
 	w.last(t, "POST /v1/payment_methods/pm_1/detach")
-	charge := payment.Charge{ID: order, TeamID: team, CustomerID: "cus_1", CardID: "pm_1", Amount: 25 * money.Dollar, AskedAt: time.Unix(1_700_000_000, 0)}
+	charge := payment.Charge{ID: order, TeamID: team, CustomerID: "cus_1", CardID: "pm_1", Amount: 25 * money.Dollar, OrderedAt: time.Unix(1_700_000_000, 0)}
 	if _, err := w.Charge(ctx, charge); err != nil {
 		t.Error(err)
 	}
