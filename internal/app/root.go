@@ -117,7 +117,7 @@ func (a *App) allowOrigin(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Access-Control-Allow-Origin", a.config.PublicURL)
 	h.Set("Access-Control-Allow-Credentials", "true")
-	h.Set("Access-Control-Allow-Methods", "GET, POST, PATCH, DELETE")
+	h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE")
 	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, "+requestIDHeader)
 	h.Set("Access-Control-Expose-Headers", "Link, Retry-After, "+requestIDHeader)
 	h.Set("Access-Control-Max-Age", "600")
