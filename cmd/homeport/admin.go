@@ -148,9 +148,9 @@ func ledgerText(r app.LedgerReport) string {
 func reaperCommand(s *settings) *cobra.Command {
 	var asJSON bool
 	arm := &cobra.Command{
-		Use: "arm", Short: "Confirm that the machines of a restored database were looked through", Args: cobra.NoArgs,
-		Long: "After a restore of the database no machine is ended as an orphan: those that were made after the backup have no\n" +
-			"row in it, and somebody may work on them. Look through the providers' lists first.",
+		Use: "arm", Short: "Confirm that the machines and payments of a restored database were looked through", Args: cobra.NoArgs,
+		Long: "After a restore of the database no machine is ended as an orphan, and no saved card is charged: what was made and\n" +
+			"paid after the backup has no row in it. Look through the providers' lists and the payments first.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withAdmin(cmd, s, func(ctx context.Context, m *app.Admin) error {
 				since, err := m.ArmReaper(ctx)
@@ -159,7 +159,7 @@ func reaperCommand(s *settings) *cobra.Command {
 				}
 				text := "Nothing was to confirm."
 				if since != nil {
-					text = fmt.Sprintf("Orphans are ended again; the database was restored before %s.", since.UTC().Format(time.RFC3339))
+					text = fmt.Sprintf("Orphans are ended and saved cards are charged again; the database was restored before %s.", since.UTC().Format(time.RFC3339))
 				}
 				return result(cmd.OutOrStdout(), asJSON, map[string]any{"restored_at": since}, text)
 			})

@@ -258,6 +258,7 @@ func (a *App) wireMoney(ctx context.Context) error {
 		OnAutoTopUp: func(ctx context.Context, tx pgx.Tx, n payment.News) error {
 			return a.notices.PostTx(ctx, tx, topUpNotice(n))
 		},
+		RestoredAt: a.pods.RestoredAt,
 	})
 	a.notices = notice.New(notice.Deps{
 		Pool: a.pool, Clock: a.clock, Logger: a.logger, Jobs: a.queue, Mail: a.sender, Teams: a.teams, Wallet: a.wallet,

@@ -66,14 +66,27 @@ select id from topup where read_at <= $1 and processor = $3 and automatic order 
 // FollowAutoTopUps looks at the balances that automatic top-ups are due for by
 // business time and begins the payments, and finds out about those whose answer
 // got lost. Call it each second. A team that fails does not keep the others
-// waiting.
+// waiting. It does nothing after a restore of the database that the operator has
+// not confirmed.
 func (s *Service) FollowAutoTopUps(ctx context.Context) error {
 	if s.Processor == nil {
 		return nil
 	}
+	if restored, err := s.restored(ctx); err != nil || restored {
+		return err
+	}
 	return errors.Join(s.lookDue(ctx), readDue(ctx, s, sqlListAutomaticToRead, func(ctx context.Context, order uuid.UUID) error {
 		return s.Charge(ctx, ChargeJob{OrderID: order})
 	}))
+}
+
+// restored says whether cards may have paid what the database does not know of.
+func (s *Service) restored(ctx context.Context) (bool, error) {
+	if s.RestoredAt == nil {
+		return false, nil
+	}
+	since, err := s.RestoredAt(ctx)
+	return since != nil, err
 }
 
 func (s *Service) lookDue(ctx context.Context) error {

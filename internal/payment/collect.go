@@ -73,6 +73,9 @@ func (s *Service) Charge(ctx context.Context, j ChargeJob) error {
 	if s.Processor == nil {
 		return nil
 	}
+	if restored, err := s.restored(ctx); err != nil || restored {
+		return err
+	}
 	var c Charge
 	var how asking
 	err := pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error {

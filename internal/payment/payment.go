@@ -200,6 +200,10 @@ type Deps struct {
 	// OnAutoTopUp tells a team's admins what became of its automatic top-ups, in
 	// the transaction in which it happened. nil: nobody is told.
 	OnAutoTopUp func(ctx context.Context, tx pgx.Tx, n News) error
+	// RestoredAt says since when the database is a restored one that the operator
+	// has not confirmed; nil = it is not. It does not know what saved cards paid
+	// after its backup, so none is charged until then. nil: it never is.
+	RestoredAt func(ctx context.Context) (*time.Time, error)
 }
 
 // A Service takes payments. It is safe for concurrent use, also by several

@@ -17,12 +17,12 @@ import (
 // far enough apart, they are ended; other names are never touched. None is ended
 // soon after a start, nor after a restore of the database until Arm.
 func (s *Service) Reap(ctx context.Context) error {
-	restored, err := s.restored(ctx)
+	restored, err := s.RestoredAt(ctx)
 	if err != nil {
 		return err
 	}
 	if restored != nil {
-		s.Logger.ErrorContext(ctx, "the database was restored: no machine is ended as an orphan until the operator says 'homeport reaper arm'",
+		s.Logger.ErrorContext(ctx, "the database was restored: no machine is ended as an orphan, and no saved card is charged, until the operator says 'homeport reaper arm'",
 			"restored", *restored)
 		return nil
 	}
@@ -37,22 +37,30 @@ func (s *Service) Reap(ctx context.Context) error {
 	return nil
 }
 
-// A restore goes on in another cluster (a dump), or in a new timeline of the
-// same (a backup with its log; the promotion of a standby, which may lack the
-// last rows too).
+// thisCluster is the history of the database that is asked. A restore goes on
+// in another cluster (a dump), or in a new timeline of the same (a backup with
+// its log; the promotion of a standby, which may lack the last rows too).
+const thisCluster = `(select c.system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) from pg_control_system() c)`
+
+const sqlReadCluster = `select cluster = ` + thisCluster + ` as known, restored_wall_at from installation`
+
 const sqlSeeCluster = `
-with seen as (
-  select c.system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) as cluster from pg_control_system() c)
+with seen as materialized (select ` + thisCluster + ` as cluster)
 update installation i set cluster = seen.cluster,
   restored_wall_at = case when i.cluster in ('', seen.cluster) then i.restored_wall_at else $1 end
 from seen returning i.restored_wall_at`
 
-// restored says since when the database is a restored one that the operator has
-// not confirmed; nil = it is not. Machines made after the backup have no rows
-// in it, and their pods may live.
-func (s *Service) restored(ctx context.Context) (*time.Time, error) {
+// RestoredAt says since when the database is a restored one that the operator has
+// not confirmed; nil = it is not. What was done after the backup is not in it:
+// machines were made whose pods may live, and cards were charged.
+func (s *Service) RestoredAt(ctx context.Context) (*time.Time, error) {
+	var known bool
 	var at *time.Time
-	if err := s.Pool.QueryRow(ctx, sqlSeeCluster, s.Clock.Wall()).Scan(&at); err != nil {
+	err := s.Pool.QueryRow(ctx, sqlReadCluster).Scan(&known, &at)
+	if err == nil && !known {
+		err = s.Pool.QueryRow(ctx, sqlSeeCluster, s.Clock.Wall()).Scan(&at)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("look whether the database was restored: %w", err)
 	}
 	return at, nil
@@ -62,8 +70,8 @@ const sqlArmReaper = `
 with before as (select restored_wall_at from installation for update)
 update installation i set restored_wall_at = null from before returning before.restored_wall_at`
 
-// Arm is the operator's word that the machines of a restored database have been
-// looked through. It returns since when that was due, nil if it was not.
+// Arm is the operator's word that what was done after the backup of a restored
+// database has been looked through. It returns since when that was due, nil if it was not.
 func (s *Service) Arm(ctx context.Context) (*time.Time, error) {
 	var at *time.Time
 	err := s.Pool.QueryRow(ctx, sqlArmReaper).Scan(&at)
