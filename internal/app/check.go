@@ -54,6 +54,7 @@ func (c *Config) check() []error {
 		"SANDBOX_MARKET": {c.SandboxMarket, []string{"constant", "walk"}}, "SANDBOX_NETWORK": {c.SandboxNet, []string{"none"}},
 		"SANDBOX": {c.Sandbox, []string{"auto", "on", "off"}},
 		"SIGNUP":  {c.Signup, []string{"open", "invited"}}, "STRIPE_TAX": {c.StripeTax, []string{"none", "automatic"}},
+		"STRIPE_TEST_RENTS": {c.StripeTest, []string{"no", "yes"}},
 	} {
 		if !slices.Contains(one.of, one.value) {
 			bad(name, "%q is not one of %s", one.value, strings.Join(one.of, ", "))

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"homeport.dev/homeport/internal/agentedge"
+	"homeport.dev/homeport/internal/payment/stripe"
 	"homeport.dev/homeport/internal/provider"
 	"homeport.dev/homeport/internal/provider/bootstrap"
 	"homeport.dev/homeport/internal/provider/cloudapi"
@@ -189,7 +190,10 @@ func (c *Config) checkClouds() (errs []error) {
 			}
 			real = err != nil || !loopback(u.Hostname())
 		}
-		// That also keeps test money away from real machines: the test checkout
+		if one.key(c) != "" && real && c.StripeKey != "" && !stripe.IsLive(c.StripeKey) && c.StripeTest != "yes" {
+			bad("STRIPE_SECRET_KEY", "a test key's money must not pay for machines at %s: use a live key, or set %sSTRIPE_TEST_RENTS=yes", one.name, prefix)
+		}
+		// That also keeps the test checkout's money away from real machines: it
 		// exists only where the public address is this machine.
 		if one.key(c) != "" && real && c.publicLoopback() {
 			bad(setting+"_API_KEY", "machines at %s cannot reach %s, and test money must not pay for them: set %sPUBLIC_URL", one.name, c.PublicURL, prefix)

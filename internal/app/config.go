@@ -42,6 +42,7 @@ type Config struct {
 	StripeWebhook string `name:"STRIPE_WEBHOOK_SECRET" secret:"true" doc:"signing secret of Stripe's endpoint /webhooks/stripe (whsec_...)"`
 	StripeBase    string `name:"STRIPE_API_BASE" doc:"address of Stripe's API; empty: https://api.stripe.com"`
 	StripeTax     string `name:"STRIPE_TAX" default:"none" doc:"tax on top of the prices: none, or automatic by Stripe Tax"`
+	StripeTest    string `name:"STRIPE_TEST_RENTS" default:"no" doc:"whether test money may rent at real clouds: no, or yes for a stage where those who try things may cost real money"`
 	MasterKey     string `name:"MASTER_KEY" secret:"true" doc:"64 hex digits that seal secrets in the database; empty: drawn once into the state folder"`
 	LambdaKey     string `name:"LAMBDA_API_KEY" secret:"true" doc:"key of the Lambda Cloud account to rent from; empty: it is not rented from"`
 	LambdaBase    string `name:"LAMBDA_BASE_URL" doc:"address of Lambda Cloud's API; empty: https://cloud.lambda.ai/api/v1"`
