@@ -224,10 +224,16 @@ type Once struct {
 	RawBody []byte
 }
 
-// request names the call for its owner's transaction.
-func (o Once) request(s *server, p team.Person, route string) idem.Request {
-	sum := sha256.Sum256(bytes.TrimSpace(o.RawBody))
-	return idem.Request{Scope: p.ID.String() + " " + route, Key: o.Key, BodyHash: sum[:], Wall: s.Clock.Wall()}
+// request names the call for its owner's transaction. What it is about and its
+// body does not say, such as the team of a query, is named: under one key it is
+// another request.
+func (o Once) request(s *server, p team.Person, route string, named ...string) idem.Request {
+	sum := sha256.New()
+	for _, name := range named {
+		sum.Write([]byte(name + "\n"))
+	}
+	sum.Write(bytes.TrimSpace(o.RawBody))
+	return idem.Request{Scope: p.ID.String() + " " + route, Key: o.Key, BodyHash: sum.Sum(nil), Wall: s.Clock.Wall()}
 }
 
 // InTeam is the part of an input that names the team.

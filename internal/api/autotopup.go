@@ -112,7 +112,7 @@ func (s *server) saveCard(ctx context.Context, p team.Person, in saveCardIn) (*b
 	if err != nil {
 		return nil, err
 	}
-	url, err := s.Payments.CheckoutCard(ctx, scope, Once{Key: in.Key, RawBody: []byte(in.TeamID)}.request(s, p, "POST /wallet/card"))
+	url, err := s.Payments.CheckoutCard(ctx, scope, Once{Key: in.Key}.request(s, p, "POST /wallet/card", scope.TeamID().String()))
 	if err != nil {
 		return nil, err
 	}

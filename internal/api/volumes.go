@@ -109,7 +109,8 @@ func (s *server) restoreVolume(ctx context.Context, p team.Person, in restoreVol
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.Volumes.Restore(ctx, scope, volumeID, Once{Key: in.Key}.request(s, p, "POST /volumes/"+in.ID+"/restore"))
+	once := Once{Key: in.Key}.request(s, p, "POST /volumes/"+volumeID.String()+"/restore", scope.TeamID().String())
+	v, err := s.Volumes.Restore(ctx, scope, volumeID, once)
 	if err != nil {
 		return nil, err
 	}

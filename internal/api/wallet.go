@@ -127,7 +127,8 @@ func (s *server) creditCheckout(ctx context.Context, p team.Person, in creditChe
 	if err != nil {
 		return nil, err
 	}
-	url, err := s.Payments.CheckoutCredit(ctx, scope, string(in.Body.Amount), in.request(s, p, "POST /wallet/credit/checkout"))
+	once := in.request(s, p, "POST /wallet/credit/checkout", scope.TeamID().String())
+	url, err := s.Payments.CheckoutCredit(ctx, scope, string(in.Body.Amount), once)
 	if err != nil {
 		return nil, err
 	}
