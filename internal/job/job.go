@@ -15,6 +15,12 @@ import (
 // stable name under which the queue finds the worker.
 type Args interface{ Kind() string }
 
+// Slow is work that may take longer than the queue allows by default: 2 minutes.
+type Slow interface {
+	Args
+	Timeout() time.Duration
+}
+
 // Options say when and how a job may run; the zero value is "now, once".
 type Options struct {
 	NotBefore   time.Time // wall time; zero = at once

@@ -22,6 +22,11 @@ type ReconcileJob struct{}
 // Kind is the job's name in the queue.
 func (ReconcileJob) Kind() string { return "payment_reconcile" }
 
+// Timeout is for a day of thousands of payments for plans: each takes a call.
+func (ReconcileJob) Timeout() time.Duration { return 30 * time.Minute }
+
+var _ job.Slow = ReconcileJob{}
+
 const (
 	// bookRest is how long after a day its lines may still come in.
 	bookRest = time.Hour

@@ -58,6 +58,14 @@ type worker[T job.Args] struct {
 	run func(ctx context.Context, args T) error
 }
 
+// Timeout bounds one job; 0 = by the default.
+func (w *worker[T]) Timeout(j *river.Job[T]) time.Duration {
+	if slow, ok := any(j.Args).(job.Slow); ok {
+		return slow.Timeout()
+	}
+	return 0
+}
+
 // Work runs one job.
 func (w *worker[T]) Work(ctx context.Context, j *river.Job[T]) error { return w.run(ctx, j.Args) }
 
