@@ -29,6 +29,8 @@ func (p *Processor) CreateTopUp(ctx context.Context, o payment.Order) (payment.S
 			ProductData: &stripe.CheckoutSessionCreateLineItemPriceDataProductDataParams{Name: stripe.String("Homeport wallet credit")},
 		},
 	}}
+	// Credit is there at once or not at all: bank debits take days, and may fail then.
+	params.PaymentMethodTypes = stripe.StringSlice([]string{"card"})
 	params.PaymentIntentData = &stripe.CheckoutSessionCreatePaymentIntentDataParams{Metadata: about}
 	params.InvoiceCreation = &stripe.CheckoutSessionCreateInvoiceCreationParams{
 		Enabled:     stripe.Bool(true),
