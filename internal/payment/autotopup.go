@@ -126,7 +126,7 @@ func findAuto(ctx context.Context, q pg.Querier, sql string, teamID uuid.UUID) (
 
 const sqlSumAutomatic = `
 select coalesce(sum(amount_usd_micro), 0)::bigint as charged, coalesce(bool_or(status = 'open'), false) as open
-from topup where team_id = $1 and automatic and status in ('open', 'paid') and (created_at >= $2 or status = 'open')`
+from topup where team_id = $1 and automatic and (status = 'open' or status = 'paid' and closed_at >= $2)`
 
 // charged is what was paid in now's UTC month without asking, or may still be,
 // and whether a payment is under way.
