@@ -77,6 +77,7 @@ var may = map[string]string{
 	"web":                "",
 
 	// Only tests import these.
+	"bintest":                         "",
 	"pg/pgtest":                       "pg",
 	"blob/blobtest":                   "blob fault",
 	"provider/providertest":           "provider fault money clock id",

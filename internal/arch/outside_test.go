@@ -36,7 +36,7 @@ var outsideRules = []outsideRule{
 		"the domain does not know HTTP",
 	},
 	{"math/rand", "sim", "only the simulation rolls dice, from a seed"},
-	{"testing", "pg/pgtest blob/blobtest provider/providertest provider/providertest/cloudtest team/teamtest sim", "products do not test themselves"},
+	{"testing", "pg/pgtest blob/blobtest provider/providertest provider/providertest/cloudtest team/teamtest bintest sim", "products do not test themselves"},
 	{"github.com/google/go-cmp", "", "tests only"},
 	{"github.com/getkin/kin-openapi", "provider/providertest/cloudtest", "doubles of clouds are held to published descriptions"},
 	{"pgregory.net/rapid", "sim", "tests only"},

@@ -8,17 +8,17 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"homeport.dev/homeport/internal/bintest"
 )
 
 const (
 	modeEnv = "HOMEPORT_BENCH"     // smoke or full
 	outEnv  = "HOMEPORT_BENCH_OUT" // folder of the results, for the report
-	binEnv  = "HOMEPORT_BIN"       // folder of built binaries; empty: they are built
 )
 
 // A size says how much is measured.
@@ -53,29 +53,10 @@ func measured(t *testing.T) size {
 var bin string
 
 func TestMain(m *testing.M) {
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	bin = os.Getenv(binEnv)
-	if _, measuring := sizes[os.Getenv(modeEnv)]; bin != "" || !measuring {
-		return m.Run()
+	if _, measuring := sizes[os.Getenv(modeEnv)]; !measuring {
+		os.Exit(m.Run())
 	}
-	dir, err := os.MkdirTemp("", "hpbin")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	bin = dir
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", bin+"/", "../../cmd/homeport", "../../cmd/homeport-agent")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		panic(fmt.Sprintf("build: %v\n%s", err, out))
-	}
-	if err := os.Chmod(bin, 0o755); err != nil {
-		panic(err)
-	}
-	return m.Run()
+	os.Exit(bintest.Run(m, &bin, "-trimpath", "-ldflags=-s -w"))
 }
 
 // quantile is the value below which a share of sorted values lies.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"homeport.dev/homeport/internal/bintest"
 	"homeport.dev/homeport/internal/pg"
 )
 
@@ -44,12 +44,7 @@ func newServer(t *testing.T) *server {
 	if err := os.Chmod(state, 0o711); err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
+	port := bintest.FreePort(t)
 	s := &server{t: t, state: state, addr: fmt.Sprintf("127.0.0.1:%d", port), url: fmt.Sprintf("http://localhost:%d", port)}
 	s.env = []string{
 		"HOMEPORT_STATE_DIR=" + state, "HOMEPORT_ADDR=" + s.addr, "HOMEPORT_PUBLIC_URL=" + s.url,
@@ -59,23 +54,12 @@ func newServer(t *testing.T) *server {
 	return s
 }
 
-// environ is this process's environment without settings of Homeport.
-func environ() []string {
-	var env []string
-	for _, line := range os.Environ() {
-		if !strings.HasPrefix(line, "HOMEPORT_") {
-			env = append(env, line)
-		}
-	}
-	return env
-}
-
 // start runs the server and returns how long it took until /readyz said so.
 func (s *server) start() time.Duration {
 	s.t.Helper()
 	began := time.Now()
 	s.cmd = exec.Command(filepath.Join(bin, "homeport"), "serve")
-	s.cmd.Env = append(environ(), s.env...)
+	s.cmd.Env = append(bintest.Environ(), s.env...)
 	s.cmd.Stdout, s.cmd.Stderr = &s.logs, &s.logs
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := s.cmd.Start(); err != nil {
@@ -119,7 +103,7 @@ func (s *server) end(sig syscall.Signal) time.Duration {
 func (s *server) destroy() {
 	s.end(syscall.SIGTERM)
 	stop := exec.Command(filepath.Join(bin, "homeport"), "sandbox", "stop")
-	stop.Env = append(environ(), s.env...)
+	stop.Env = append(bintest.Environ(), s.env...)
 	if out, err := stop.CombinedOutput(); err != nil {
 		s.t.Errorf("sandbox stop: %v\n%s", err, out)
 	}

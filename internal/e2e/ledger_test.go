@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"homeport.dev/homeport/internal/bintest"
 )
 
 type ledgerReport struct {
@@ -29,7 +31,7 @@ func TestTheOperatorVerifiesTheLedger(t *testing.T) {
 	verify := func() (r ledgerReport, status int) {
 		t.Helper()
 		cmd := exec.Command(filepath.Join(bin, "homeport"), "ledger", "verify", "--json")
-		cmd.Env = append(environ(), s.env...)
+		cmd.Env = append(bintest.Environ(), s.env...)
 		out, err := cmd.Output()
 		var exit *exec.ExitError
 		if err != nil && !errors.As(err, &exit) {
@@ -81,7 +83,7 @@ func TestTheOperatorReconcilesTheClearing(t *testing.T) {
 	reconcile := func() (r report, status int) {
 		t.Helper()
 		cmd := exec.Command(filepath.Join(bin, "homeport"), "ledger", "reconcile", "--json", "--day", today)
-		cmd.Env = append(environ(), s.env...)
+		cmd.Env = append(bintest.Environ(), s.env...)
 		out, err := cmd.Output()
 		var exit *exec.ExitError
 		if err != nil && !errors.As(err, &exit) {

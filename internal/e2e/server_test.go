@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -19,35 +18,14 @@ import (
 	"testing"
 	"time"
 
+	"homeport.dev/homeport/internal/bintest"
 	"homeport.dev/homeport/internal/pg/pgtest"
 )
 
 // bin is the folder of the binaries under test.
 var bin string
 
-func TestMain(m *testing.M) {
-	bin = os.Getenv("HOMEPORT_BIN")
-	if bin == "" {
-		dir, err := os.MkdirTemp("", "hpbin")
-		if err != nil {
-			panic(err)
-		}
-		bin = dir
-		build := exec.Command("go", "build", "-o", bin+"/", "../../cmd/homeport", "../../cmd/homeport-agent")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			panic(fmt.Sprintf("build: %v\n%s", err, out))
-		}
-		if err := os.Chmod(bin, 0o755); err != nil {
-			panic(err)
-		}
-	}
-	code := m.Run()
-	if os.Getenv("HOMEPORT_BIN") == "" {
-		_ = os.RemoveAll(bin)
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(bintest.Run(m, &bin)) }
 
 // sshPorts gives each server of this process a range of SSH ports of its own.
 var sshPorts atomic.Int64
@@ -83,7 +61,7 @@ func newServer(t *testing.T) *server {
 		"HOMEPORT_STATE_DIR=" + state, "HOMEPORT_DATABASE_URL=" + pgtest.URL(t), "HOMEPORT_METRICS_ADDR=off",
 		fmt.Sprintf("HOMEPORT_SSH_PORTS=%d-%d", first, first+199),
 	}
-	s.listenOn(freePort(t))
+	s.listenOn(bintest.FreePort(t))
 	t.Cleanup(s.destroy)
 	return s
 }
@@ -96,20 +74,10 @@ func (s *server) listenOn(port int) {
 // peer returns another node on the same database and state folder.
 func (s *server) peer() *server {
 	p := &server{t: s.t, state: s.state, logs: &log{}, env: append([]string{}, s.env...)}
-	p.listenOn(freePort(s.t))
+	p.listenOn(bintest.FreePort(s.t))
 	p.env = append(p.env, "HOMEPORT_PUBLIC_URL="+s.url) // both are behind one name
 	s.t.Cleanup(func() { p.end(syscall.SIGKILL) })
 	return p
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // database is the URL of the server's database.
@@ -134,7 +102,7 @@ func (s *server) start(extra ...string) {
 func (s *server) spawn(extra ...string) {
 	s.t.Helper()
 	cmd := exec.Command(filepath.Join(bin, "homeport"), "serve")
-	cmd.Env = append(append(environ(), s.env...), extra...)
+	cmd.Env = append(append(bintest.Environ(), s.env...), extra...)
 	cmd.Stdout, cmd.Stderr = s.logs, s.logs
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
@@ -152,17 +120,6 @@ func (s *server) spawn(extra ...string) {
 		}
 		close(exited)
 	}()
-}
-
-// environ is this process's environment without settings of Homeport.
-func environ() []string {
-	var env []string
-	for _, line := range os.Environ() {
-		if !strings.HasPrefix(line, "HOMEPORT_") {
-			env = append(env, line)
-		}
-	}
-	return env
 }
 
 func (s *server) waitReady() {
@@ -221,7 +178,7 @@ func (s *server) supervise(ctx context.Context) {
 func (s *server) command(args ...string) []byte {
 	s.t.Helper()
 	cmd := exec.Command(filepath.Join(bin, "homeport"), args...)
-	cmd.Env = append(environ(), s.env...)
+	cmd.Env = append(bintest.Environ(), s.env...)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.Output()

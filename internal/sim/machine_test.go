@@ -5,46 +5,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"homeport.dev/homeport/internal/bintest"
 	"homeport.dev/homeport/internal/pg"
 )
 
 // bin is the folder of the binaries under test.
 var bin string
 
-func TestMain(m *testing.M) {
-	bin = os.Getenv("HOMEPORT_BIN")
-	if bin == "" {
-		dir, err := os.MkdirTemp("", "hpbin")
-		if err != nil {
-			panic(err)
-		}
-		bin = dir
-		build := exec.Command("go", "build", "-o", bin+"/", "../../cmd/homeport", "../../cmd/homeport-agent")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			panic(fmt.Sprintf("build: %v\n%s", err, out))
-		}
-		if err := os.Chmod(bin, 0o755); err != nil {
-			panic(err)
-		}
-	}
-	code := m.Run()
-	if os.Getenv("HOMEPORT_BIN") == "" {
-		_ = os.RemoveAll(bin)
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(bintest.Run(m, &bin)) }
 
 // folder is a fresh folder on a disk that the database's user can enter, with a
 // name short enough for sockets.
@@ -124,19 +101,9 @@ type process struct {
 
 func newProcess(t *testing.T, db *database, cards *network) *process {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
+	port := bintest.FreePort(t)
 	p := &process{t: t, url: fmt.Sprintf("http://localhost:%d", port)}
-	for _, line := range os.Environ() {
-		if !strings.HasPrefix(line, "HOMEPORT_") {
-			p.env = append(p.env, line)
-		}
-	}
-	p.env = append(p.env,
+	p.env = append(bintest.Environ(),
 		"HOMEPORT_STATE_DIR="+folder(t), "HOMEPORT_DATABASE_URL="+db.URL(), "HOMEPORT_METRICS_ADDR=off", "HOMEPORT_LOG_LEVEL=error",
 		fmt.Sprintf("HOMEPORT_ADDR=127.0.0.1:%d", port), "HOMEPORT_PUBLIC_URL="+p.url,
 		"HOMEPORT_STRIPE_SECRET_KEY=sk_test_of_the_simulation", "HOMEPORT_STRIPE_WEBHOOK_SECRET="+webhookSecret,
