@@ -3,6 +3,7 @@ package pod
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,7 +14,8 @@ import (
 )
 
 // An agent that was brought to its machine says hello within pushEvery, or it is
-// brought again, at the latest after twice that time. pushFor bounds one try.
+// brought again, at the latest after twice that time: by then nothing of a try
+// runs, which took pushFor here and provider.PushLives there.
 const (
 	pushEvery = 3 * time.Minute
 	pushFor   = 45 * time.Second
@@ -25,7 +27,8 @@ const sqlRenewToken = `update instance set token_hash = $2 where id = $1`
 // token's hash is kept, so each try has a new one, which is committed before:
 // the last one that arrived counts. A machine that lets nobody in is tried again
 // at the next look, or in its turn where an agent was brought before, until the
-// pod's time for its start is over.
+// pod's time for its start is over. One that was let something run is tried
+// again in its turn: its agent may be on its way, however the try ended.
 func (s *Service) push(ctx context.Context, in *Instance, m provider.Machine) error {
 	pusher, ok := s.Adapters[in.Provider].(provider.Pusher)
 	if !ok || m.State != provider.Running || in.AgentSeenWallAt != nil {
@@ -55,6 +58,9 @@ func (s *Service) push(ctx context.Context, in *Instance, m provider.Machine) er
 		return nil
 	}
 	s.Logger.InfoContext(ctx, "the agent could not be brought to its machine yet", "provider", in.Provider, "instance", in.Name, "err", err)
+	if !errors.Is(err, provider.ErrNotLetIn) {
+		return nil
+	}
 	ctx = context.WithoutCancel(ctx)
 	return s.changeInstance(ctx, in, func(tx pgx.Tx, _ *Pod, in *Instance) error {
 		if in.State != Running || !bytes.Equal(in.TokenHash, id.Hash(token)) {

@@ -33,7 +33,7 @@ func (p *pushing) Push(_ context.Context, m provider.Machine, b provider.Bootstr
 func TestAgentIsBroughtWhereNoneStarts(t *testing.T) {
 	t.Parallel()
 	h := newHarbour(t)
-	k := &pushing{cloud: h.a, err: errors.New("connection refused")}
+	k := &pushing{cloud: h.a, err: provider.ErrNotLetIn.Because(errors.New("connection refused"))}
 	h.Adapters["a"] = k
 	scope := h.team(team.Pro, 10*money.Dollar)
 	h.a.script(play{builds: true})
@@ -68,7 +68,7 @@ func TestAgentIsBroughtWhereNoneStarts(t *testing.T) {
 		tokens[b.Token] = true
 	}
 	last := k.got[len(k.got)-1].Token
-	k.err = errors.New("the agent is here: it lets nobody in by our key")
+	k.err = provider.ErrNotLetIn.Because(errors.New("the agent is here: it lets nobody in by our key"))
 	h.pass(7 * time.Minute)
 	if n := len(k.got) - brought - 1; n < 1 || n > 2 {
 		t.Errorf("where an agent was brought before it was tried %d times in 7 minutes", n)
@@ -93,4 +93,34 @@ func TestAgentIsBroughtWhereNoneStarts(t *testing.T) {
 	if len(k.got) != brought {
 		t.Error("the agent was brought to a machine that has it")
 	}
+}
+
+// TestPushThatWasCutShortKeepsItsToken: what was brought may run all the same,
+// and the machine lets nobody else in then. Nothing else is brought meanwhile.
+func TestPushThatWasCutShortKeepsItsToken(t *testing.T) {
+	t.Parallel()
+	h := newHarbour(t)
+	k := &pushing{cloud: h.a, err: errors.New("the connection broke after the payload was sent")}
+	h.Adapters["a"] = k
+	scope := h.team(team.Pro, 10*money.Dollar)
+	p := h.rent(scope)
+	h.work()
+	h.pass(time.Second)
+	m := h.a.one()
+	if len(k.got) != 1 {
+		t.Fatalf("the agent was brought %d times", len(k.got))
+	}
+	k.err = provider.ErrNotLetIn
+	h.pass(provider.PushLives)
+	if len(k.got) != 1 {
+		t.Errorf("the agent was brought %d times while one may still start", len(k.got)-1)
+	}
+	h.pass(7 * time.Minute)
+	if len(k.got) == 1 {
+		t.Error("the agent was not brought again")
+	}
+	a := h.boot(m)
+	a.token = k.got[0].Token
+	h.must(a.hello())
+	h.is(scope, p, pod.Mounting)
 }

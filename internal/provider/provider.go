@@ -31,6 +31,9 @@ var (
 	// ErrPortTaken occurs when Launch.SSHPort is in use at the cloud: no machine
 	// was made, and another port may do. Its chain holds ErrRefused.
 	ErrPortTaken = fault.New(fault.Unavailable, "upstream_port_taken", "The port of this pod is taken.")
+	// ErrNotLetIn occurs when a Pusher ran nothing on a machine, which let nobody
+	// in. After any other error what was pushed may run and use its token.
+	ErrNotLetIn = fault.New(fault.Unavailable, "upstream_not_let_in", "The machine cannot be set up yet.")
 	// ErrNotYet occurs when a machine cannot be terminated in its present state; try again.
 	ErrNotYet = fault.New(fault.Unavailable, "upstream_not_yet", "The cloud is still setting this machine up.")
 	// ErrUnsupported occurs when this host cannot run the adapter's machines; the detail says why and what to do.
@@ -155,11 +158,16 @@ type Keeper interface {
 // A Pusher is an Adapter of a cloud that takes no start-up script: the agent is
 // brought to the machine by SSH. Capabilities say Push.
 type Pusher interface {
-	// Push installs and starts the agent on a running machine, or returns an
-	// error when it is not there yet. Pushing again, with another token, is
-	// harmless: the last token counts.
+	// Push installs and starts the agent on a running machine, or returns
+	// ErrNotLetIn when it certainly ran nothing there. After another error what
+	// it brought may go on for PushLives. Pushing again, with another token, is
+	// harmless once nothing of the push before runs: the last token counts.
 	Push(ctx context.Context, m Machine, b Bootstrap) error
 }
+
+// PushLives is how long what a push started may run on the machine, at most,
+// also when the push was cut short.
+const PushLives = 2 * time.Minute
 
 // Alive reports whether a machine in this state is, or may become, usable.
 func (s State) Alive() bool { return s == Building || s == Running }

@@ -30,17 +30,29 @@ func (p Pusher) PublicKey() string {
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(p.Key.PublicKey()))) + " homeport"
 }
 
+// command runs the payload on its standard input as root, and ends it in time
+// with all that it started: when a connection breaks a machine tells its
+// programs nothing. Whoever is not root could not end what sudo started, so
+// that timeout is root's, too. The agent is no child of it any more.
+var command = fmt.Sprintf(`exec sh -c 's=; [ "$(id -u)" = 0 ] || s="sudo -n"; exec $s timeout -k %d %d sh -s'`,
+	int(killAfter.Seconds()), int((provider.PushLives - killAfter).Seconds()))
+
+// killAfter is how long the payload has for its end.
+const killAfter = 5 * time.Second
+
 // Push runs the payload on a machine as root, or as a user who has sudo, and
 // tries again until it ran or ctx ends: a new machine refuses connections, and
-// then the key, for a while. Nothing vouches for the host key of a machine that
-// was made a minute ago; what is given away is the token of this one instance.
+// then the key, for a while. It ends with the first try of which nobody knows
+// whether its payload still runs: two of them would be in each other's way.
+// Nothing vouches for the host key of a machine that was made a minute ago; what
+// is given away is the token of this one instance.
 func (p Pusher) Push(ctx context.Context, m provider.Machine, b provider.Bootstrap) error {
 	script, err := render(b, machine)
 	if err != nil {
 		return err
 	}
 	if m.Host == "" || m.SSHPort == 0 {
-		return fmt.Errorf("machine %s has no address yet", m.Name)
+		return provider.ErrNotLetIn.Because(fmt.Errorf("machine %s has no address yet", m.Name))
 	}
 	every := p.Every
 	if every == 0 {
@@ -52,8 +64,15 @@ func (p Pusher) Push(ctx context.Context, m provider.Machine, b provider.Bootstr
 		if err == nil {
 			return nil
 		}
-		if why == nil || ctx.Err() == nil { // a try that was cut short says nothing of the machine
+		ran := !errors.Is(err, provider.ErrNotLetIn)
+		// What became of a payload stands, and a log-in that was cut short says
+		// nothing of the machine.
+		if why == nil || errors.Is(why, provider.ErrNotLetIn) && (ran || ctx.Err() == nil) {
 			why = err
+		}
+		var status *ssh.ExitError
+		if ran && !errors.As(err, &status) {
+			return fmt.Errorf("push the agent to %s: %w", m.Name, why)
 		}
 		t := time.NewTimer(every)
 		select {
@@ -68,18 +87,18 @@ func (p Pusher) Push(ctx context.Context, m provider.Machine, b provider.Bootstr
 func (p Pusher) once(ctx context.Context, m provider.Machine, script string) error {
 	client, err := p.dial(ctx, m)
 	if err != nil {
-		return err
+		return provider.ErrNotLetIn.Because(err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = client.Close() })
 	defer stop()
 	defer func() { _ = client.Close() }()
 	session, err := client.NewSession()
 	if err != nil {
-		return fmt.Errorf("open a session: %w", err)
+		return provider.ErrNotLetIn.Because(fmt.Errorf("open a session: %w", err))
 	}
 	defer func() { _ = session.Close() }()
 	session.Stdin = strings.NewReader(script)
-	out, err := session.CombinedOutput("sh -s")
+	out, err := session.CombinedOutput(command)
 	if err != nil {
 		return errors.Join(fmt.Errorf("run the payload: %w", err), said(out))
 	}
