@@ -27,10 +27,12 @@ type script struct {
 }
 
 // A script without a machine is kept for long enough that none can appear any
-// more, and of the others a few are deleted at a time.
+// more, and of the others a few are deleted at a time, while it takes no more
+// of its caller's time than sweepFor.
 const (
 	scriptKept  = time.Hour
 	sweepAtMost = 20
+	sweepFor    = 10 * time.Second
 )
 
 // scriptName is the machine's name, and when the script was made: Verda's list
@@ -85,6 +87,8 @@ func (c *Cloud) deleteScript(ctx context.Context, id string) error {
 // sweep deletes the scripts of machines that are not there any more, such as
 // those of a launch or an end that broke off.
 func (c *Cloud) sweep(ctx context.Context, prefix string, machines []provider.Machine) error {
+	ctx, cancel := context.WithTimeout(ctx, sweepFor)
+	defer cancel()
 	scripts, err := list[script](ctx, c, "/scripts", nil)
 	if err != nil {
 		return err

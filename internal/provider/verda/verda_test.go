@@ -1,6 +1,7 @@
 package verda_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -410,6 +412,42 @@ func TestScriptsOfBrokenLaunchesAreSwept(t *testing.T) {
 	look("hp-test-", len(kept))
 	if diff := cmp.Diff(kept, a.scriptNames()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// patience notes how long each call could have waited for its turn.
+type patience struct {
+	cloudapi.Limiter
+	mu   sync.Mutex
+	list []time.Duration
+}
+
+// Wait implements cloudapi.Limiter.
+func (p *patience) Wait(ctx context.Context, b cloudapi.Bucket, r cloudapi.Rate) error {
+	deadline, _ := ctx.Deadline()
+	p.mu.Lock()
+	p.list = append(p.list, time.Until(deadline))
+	p.mu.Unlock()
+	return p.Limiter.Wait(ctx, b, r)
+}
+
+// TestSweepTakesLittleOfTheTime: whoever looks through an installation ends
+// machines afterwards.
+func TestSweepTakesLittleOfTheTime(t *testing.T) {
+	t.Parallel()
+	double := cloudtest.New(t, dialect(newAccount(t)))
+	p := &patience{Limiter: cloudapi.NewLocal(double.Clock)}
+	c, err := verda.New(verda.Config{Key: clientID + ":" + clientSecret, BaseURL: double.URL, Limiter: p, Clock: double.Clock, Logger: cloudtest.Logger(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := c.Find(ctx, "hp-test-"); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(p.list); n < 2 || p.list[0] < 20*time.Second || p.list[n-1] > 10*time.Second {
+		t.Errorf("of a minute the calls could take %v", p.list)
 	}
 }
 
