@@ -93,10 +93,14 @@ returning first_seen_wall_at`
 
 const sqlForgetOrphans = `delete from orphan where provider = $1 and not (ref = any($2))`
 
+// reapCall bounds one call of the reaper. Each has its own time: a list that
+// comes slowly must not keep a machine alive.
+const reapCall = 30 * time.Second
+
 func (s *Service) reapAccount(ctx context.Context, name string, adapter provider.Adapter) error {
-	call, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
+	call, cancel := context.WithTimeout(ctx, reapCall)
 	machines, err := adapter.Find(call, "hp-"+s.env4+"-")
+	cancel()
 	if err != nil {
 		return err
 	}
@@ -119,7 +123,10 @@ func (s *Service) reapAccount(ctx context.Context, name string, adapter provider
 	}
 	for _, m := range due {
 		s.Logger.WarnContext(ctx, "ending a machine that no pod owns", "provider", name, "machine", m.Name)
-		if err := adapter.Terminate(call, m.Ref); err != nil {
+		call, cancel := context.WithTimeout(ctx, reapCall)
+		err := adapter.Terminate(call, m.Ref)
+		cancel()
+		if err != nil {
 			s.Logger.WarnContext(ctx, "a machine that no pod owns is not ended yet", "provider", name, "machine", m.Name, "err", err)
 		}
 	}

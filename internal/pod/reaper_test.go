@@ -1,6 +1,7 @@
 package pod_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -120,6 +121,38 @@ func TestReaperForgets(t *testing.T) {
 	h.reap(time.Minute)
 	if left := h.left(); len(left) != 0 {
 		t.Errorf("left: %q", left)
+	}
+}
+
+// A watched cloud notes until when each terminate may take.
+type watched struct {
+	*cloud
+	until []time.Time
+}
+
+// Terminate implements provider.Adapter.
+func (w *watched) Terminate(ctx context.Context, ref string) error {
+	deadline, _ := ctx.Deadline()
+	w.until = append(w.until, deadline)
+	return w.cloud.Terminate(ctx, ref)
+}
+
+// A slow list, or an end that takes its time, takes none of the next end's.
+func TestReaperGivesEachEndItsTime(t *testing.T) {
+	t.Parallel()
+	h := newHarbour(t, func(l *pod.Limits) { l.ReaperArms = time.Second })
+	k := &watched{cloud: h.a}
+	h.Adapters["a"] = k
+	scope := h.team(team.Pro, 10*money.Dollar)
+	for range 8 {
+		h.rent(scope)
+	}
+	h.work()
+	h.a.plant("hp-"+h.env4()+"-0000aaaa-1", "hp-"+h.env4()+"-0000aaab-1")
+	h.reap(time.Minute)
+	h.reap(2 * time.Minute)
+	if len(k.until) != 2 || k.until[0].IsZero() || !k.until[1].After(k.until[0]) {
+		t.Errorf("the ends may take until %v", k.until)
 	}
 }
 
