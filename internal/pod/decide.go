@@ -22,9 +22,10 @@ const (
 // seen is what the reconciler knows beside the rows.
 type seen struct {
 	wall      time.Time
-	nodeAlive bool      // the node that called the provider may still be waiting
-	since     time.Time // this node works without a break since then
-	hears     time.Time // an agent's silence counts from then on
+	nodeAlive bool          // the node that called the provider may still be waiting
+	since     time.Time     // this node works without a break since then
+	hears     time.Time     // an agent's silence counts from then on
+	boots     time.Duration // launch to hello at the instance's cloud, at most; 0 = not known
 }
 
 // still is for how long nothing happened since at, as far as this node was
@@ -63,7 +64,7 @@ func decide(p *Pod, in *Instance, now seen, l Limits) (action, time.Duration) {
 		return decideSilence(in, now, l, 5*time.Second)
 	case in.State == Gone || in.State == Terminating:
 		return doNextOffer, time.Second
-	case p.Status == Starting && now.still(p.StatusWallAt) >= l.StartingFor:
+	case p.Status == Starting && now.still(p.StatusWallAt) >= max(l.StartingFor, now.boots):
 		return doNextOffer, time.Second
 	case p.Status == Mounting && now.still(p.ProgressWallAt) >= l.MountingStall:
 		return doNextOffer, time.Second

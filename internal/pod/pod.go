@@ -160,7 +160,7 @@ type Limits struct {
 	FreeSetups                   int           // 5 per team and UTC day
 	MinRunway                    time.Duration // 0
 	PendingFor                   time.Duration // 5 min
-	StartingFor                  time.Duration // 20 min
+	StartingFor                  time.Duration // 20 min, or as long as the cloud needs
 	MountingStall                time.Duration // 30 min without progress
 	FinalStall                   time.Duration // 15 min without progress
 	FreeFinals                   int           // 10 last syncs per team and UTC day

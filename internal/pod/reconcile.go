@@ -46,6 +46,7 @@ func (s *Service) step(ctx context.Context, podID uuid.UUID) (bool, error) {
 			return false, err
 		}
 	}
+	now.boots = s.bootsIn(in)
 	if err := s.excuse(ctx, p, now); err != nil {
 		return false, err
 	}
@@ -61,6 +62,15 @@ func (s *Service) step(ctx context.Context, podID uuid.UUID) (bool, error) {
 		return false, fmt.Errorf("pod %s: %s: %w", podID, act, err)
 	}
 	return again, nil
+}
+
+// bootsIn is how long a machine of the instance's cloud may take from its launch
+// to its agent's hello; 0 = not known.
+func (s *Service) bootsIn(in *Instance) time.Duration {
+	if in == nil || s.Adapters[in.Provider] == nil {
+		return 0
+	}
+	return s.Adapters[in.Provider].Capabilities().BootTimeout
 }
 
 func (s *Service) act(ctx context.Context, p *Pod, in *Instance, act action) (bool, error) {

@@ -207,6 +207,25 @@ func TestStartingHasADeadline(t *testing.T) {
 	h.ok()
 }
 
+// TestSlowCloudHasItsTimeToStart: a cloud says how long its machines may take.
+func TestSlowCloudHasItsTimeToStart(t *testing.T) {
+	t.Parallel()
+	h := newHarbour(t)
+	h.a.caps.BootTimeout = 30 * time.Minute
+	scope := h.team(team.Hobby, 10*money.Dollar)
+	p := h.rent(scope)
+	h.work()
+	h.pass(29*time.Minute + 50*time.Second)
+	if p = h.is(scope, p, pod.Starting); p.Provider != "aurora" {
+		t.Errorf("after 29 minutes it starts at %s", p.Provider)
+	}
+	h.pass(20 * time.Second)
+	if p = h.is(scope, p, pod.Starting); p.Provider != "borealis" {
+		t.Errorf("after 30 minutes it starts at %s", p.Provider)
+	}
+	h.ok()
+}
+
 // TestAddressThatComesLaterIsThePods: clouds that choose the port say it when
 // the machine runs, which may be after its agent restored the volume.
 func TestAddressThatComesLaterIsThePods(t *testing.T) {
