@@ -2,20 +2,11 @@ package app
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
-	"homeport.dev/homeport/internal/id"
 	"homeport.dev/homeport/internal/pg"
-	"homeport.dev/homeport/internal/seal"
 )
 
 // openDatabase starts or finds the database and brings its schema up to date.
@@ -73,38 +64,4 @@ func (a *App) followClock(ctx context.Context) error {
 	}
 	a.clock.SetOffset(offset)
 	return nil
-}
-
-// masterKey is the configured one, or the one drawn into the state folder.
-func (a *App) masterKey() ([]byte, error) {
-	text := a.config.MasterKey
-	path := filepath.Join(a.config.StateDir, "master.key")
-	if text == "" {
-		drawn := hex.EncodeToString(id.Bytes(seal.KeySize)) + "\n"
-		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if err == nil {
-			_, err = f.WriteString(drawn)
-			err = errors.Join(err, f.Sync(), f.Close())
-		}
-		if err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, fmt.Errorf("master key: %w", err)
-		}
-		read, err := os.ReadFile(path)
-		if err != nil {
-			return nil, fmt.Errorf("master key: %w", err)
-		}
-		text = strings.TrimSpace(string(read))
-	}
-	key, err := hex.DecodeString(text)
-	if err != nil {
-		return nil, fmt.Errorf("master key in %s is not hex", path)
-	}
-	return key, nil
-}
-
-// derived makes a key for one purpose from the master key.
-func derived(master []byte, purpose string) []byte {
-	m := hmac.New(sha256.New, master)
-	m.Write([]byte(purpose))
-	return m.Sum(nil)
 }

@@ -104,10 +104,10 @@ func TestTestimonialsAreNoSource(t *testing.T) {
 // so that one policy fits both.
 func TestBuiltLandingPagesShareTheirPolicy(t *testing.T) {
 	t.Parallel()
-	samples, err := fs.ReadFile(web.Dist, landingFile)
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, err := fs.Stat(web.Dist, "index.html"); errors.Is(err, fs.ErrNotExist) {
 		t.Skip("the page is not built")
 	}
+	samples, err := fs.ReadFile(web.Dist, landingFile)
 	if err != nil {
 		t.Fatal(err)
 	}
