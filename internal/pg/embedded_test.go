@@ -190,7 +190,7 @@ func TestStoppedHomeportLeavesTheFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer syscall.Close(held)
+	defer func() { _ = syscall.Close(held) }()
 	stop(t, e)
 	start(t, cfg)
 }
