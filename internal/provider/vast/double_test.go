@@ -9,7 +9,6 @@ import (
 	"maps"
 	"math"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -86,7 +85,7 @@ func refusal(status int, code, message string) cloudtest.Answer {
 func dialect(t *testing.T, asks []map[string]any) cloudtest.Dialect {
 	t.Helper()
 	return cloudtest.Dialect{ // the description's paths begin with the base: it is no part of it
-		Authorized: func(r *http.Request) bool { return r.Header.Get("Authorization") == "Bearer "+testKey },
+		Authorized: cloudtest.Bearer(testKey),
 		Operation: func(r *http.Request) string {
 			switch path := strings.TrimPrefix(r.URL.Path, base); {
 			case path == "/v0/bundles/" && bytes.Contains(peek(r), []byte("machine_id")):
@@ -150,7 +149,7 @@ func readAsks(t *testing.T) []map[string]any {
 		Ask  map[string]any
 		Rows []map[string]any
 	}
-	read(t, filepath.Join("testdata", "asks.json"), &file)
+	cloudtest.Read(t, filepath.Join("testdata", "asks.json"), &file)
 	return asksOf(file.Ask, file.Rows)
 }
 
@@ -168,24 +167,8 @@ func asksOf(whole map[string]any, rows []map[string]any) []map[string]any {
 func readInstance(t *testing.T) map[string]any {
 	t.Helper()
 	var one map[string]any
-	read(t, filepath.Join("testdata", "instance.json"), &one)
+	cloudtest.Read(t, filepath.Join("testdata", "instance.json"), &one)
 	return one
-}
-
-func read(t *testing.T, path string, v any) {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(b, v)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func reply(w http.ResponseWriter, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v)
 }
 
 func refuse(w http.ResponseWriter, status int, code, message string) {
@@ -223,7 +206,7 @@ func (d *double) search(w http.ResponseWriter, r *http.Request) {
 		}
 		list = append(list, one)
 	}
-	reply(w, map[string]any{"offers": list})
+	cloudtest.Reply(w, http.StatusOK, map[string]any{"offers": list})
 }
 
 func (d *double) create(w http.ResponseWriter, r *http.Request) {
@@ -252,12 +235,10 @@ func (d *double) create(w http.ResponseWriter, r *http.Request) {
 	})
 	ref, _ := strconv.Atoi(m.Ref)
 	if cloudtest.Fault(r) == "stopped" {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusBadRequest)
-		reply(w, map[string]any{"success": false, "error": "invalid_price", "msg": "the machine did not start", "new_contract": ref})
+		cloudtest.Reply(w, http.StatusBadRequest, map[string]any{"success": false, "error": "invalid_price", "msg": "the machine did not start", "new_contract": ref})
 		return
 	}
-	reply(w, map[string]any{"success": true, "new_contract": ref})
+	cloudtest.Reply(w, http.StatusOK, map[string]any{"success": true, "new_contract": ref})
 }
 
 var words = map[cloudtest.State]any{
@@ -293,7 +274,7 @@ func (d *double) instances(w http.ResponseWriter, r *http.Request) {
 		}
 		list = append(list, d.show(m))
 	}
-	reply(w, map[string]any{"success": true, "instances_found": len(list), "next_token": next, "instances": list})
+	cloudtest.Reply(w, http.StatusOK, map[string]any{"success": true, "instances_found": len(list), "next_token": next, "instances": list})
 }
 
 func (d *double) destroy(w http.ResponseWriter, r *http.Request) {
@@ -301,5 +282,5 @@ func (d *double) destroy(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "no_such_instance", "Instance "+r.PathValue("id")+" not found")
 		return
 	}
-	reply(w, map[string]any{"success": true})
+	cloudtest.Reply(w, http.StatusOK, map[string]any{"success": true})
 }

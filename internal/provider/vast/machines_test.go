@@ -14,20 +14,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"homeport.dev/homeport/internal/provider"
+	"homeport.dev/homeport/internal/provider/providertest"
 	"homeport.dev/homeport/internal/provider/providertest/cloudtest"
 )
 
-var start = provider.Bootstrap{AgentURL: "https://homeport.example", Token: "token-of-the-instance", Hostname: "00000001"}
+// half is the offer of half of a machine that lets its halves at three prices.
+const half = 2
 
-// request asks for half of a machine that lets its halves at three prices.
-func request(t *testing.T, c provider.Adapter) provider.Launch {
-	t.Helper()
-	list, err := c.Offers(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return provider.Launch{Name: "hp-test-00000001-1", Offer: list[2], MaxPrice: list[2].UpstreamPrice, Bootstrap: start}
-}
+const token = "token-of-the-instance"
 
 // creates are the requests for a machine that the double got.
 func creates(double *cloudtest.Cloud) []cloudtest.Request {
@@ -45,7 +39,7 @@ func creates(double *cloudtest.Cloud) []cloudtest.Request {
 func TestMachineIsAskedForInVastsWords(t *testing.T) {
 	t.Parallel()
 	c, double := fresh(t)
-	if _, err := c.Launch(t.Context(), request(t, c)); err != nil {
+	if _, err := c.Launch(t.Context(), providertest.Request(t, c, half)); err != nil {
 		t.Fatal(err)
 	}
 	asked := creates(double)
@@ -68,13 +62,13 @@ func TestMachineIsAskedForInVastsWords(t *testing.T) {
 func TestContainerStartsWithTheBootstrap(t *testing.T) {
 	t.Parallel()
 	c, double := fresh(t)
-	m, err := c.Launch(t.Context(), request(t, c))
+	m, err := c.Launch(t.Context(), providertest.Request(t, c, half))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var words []string
 	double.Change(m.Ref, func(m *cloudtest.Machine) { words = strings.Split(m.Start, "\x00") })
-	if len(words) != 3 || strings.ContainsAny(words[2], "'\n") || strings.Contains(words[2], start.Token) {
+	if len(words) != 3 || strings.ContainsAny(words[2], "'\n") || strings.Contains(words[2], token) {
 		t.Fatalf("the command does not mean the same to all: %q", words)
 	}
 	dir := t.TempDir()
@@ -107,7 +101,7 @@ func TestOfferIsLookedForAgain(t *testing.T) {
 	} {
 		asks := readAsks(t)
 		c, double, _ := freshOf(t, dialect(t, asks))
-		l := request(t, c)
+		l := providertest.Request(t, c, half)
 		for _, a := range asks {
 			if a["machine_id"] == 31002.0 {
 				one.change(a)
@@ -126,7 +120,7 @@ func TestOfferIsLookedForAgain(t *testing.T) {
 func TestInstanceThatARefusalNamesIsEnded(t *testing.T) {
 	t.Parallel()
 	c, double := fresh(t)
-	l := request(t, c)
+	l := providertest.Request(t, c, half)
 	double.Inject(t, "launch", "stopped", 1)
 	if _, err := c.Launch(t.Context(), l); err == nil || provider.NoMachine(err) {
 		t.Errorf("a refusal that names an instance: %v", err)
@@ -180,7 +174,7 @@ func TestWordsOfRefusalSayWhetherThereIsAMachine(t *testing.T) {
 		d.Refusals["launch/row"] = row.Answer
 		c, double, _ := freshOf(t, d)
 		double.Inject(t, "launch", "row", 1)
-		_, err := c.Launch(t.Context(), request(t, c))
+		_, err := c.Launch(t.Context(), providertest.Request(t, c, half))
 		if err == nil || provider.NoMachine(err) != (row.want != nil) || row.want != nil && !errors.Is(err, row.want) {
 			t.Errorf("%d %s: %v", row.Status, row.Body, err)
 		}
@@ -194,15 +188,15 @@ func TestWordsOfRefusalSayWhetherThereIsAMachine(t *testing.T) {
 func TestErrorsDoNotShowTheToken(t *testing.T) {
 	t.Parallel()
 	first, double := fresh(t)
-	if _, err := first.Launch(t.Context(), request(t, first)); err != nil {
+	if _, err := first.Launch(t.Context(), providertest.Request(t, first, half)); err != nil {
 		t.Fatal(err)
 	}
 	d := dialect(t, readAsks(t))
-	d.Refusals["launch/echo"] = cloudtest.Answer{Status: 400, Body: string(creates(double)[0].Body) + start.Token}
+	d.Refusals["launch/echo"] = cloudtest.Answer{Status: 400, Body: string(creates(double)[0].Body) + token}
 	c, double, _ := freshOf(t, d)
 	double.Inject(t, "launch", "echo", 1)
-	_, err := c.Launch(t.Context(), request(t, c))
-	if err == nil || strings.Contains(err.Error(), start.Token) || strings.Contains(err.Error(), "IyEvYmluL3No") {
+	_, err := c.Launch(t.Context(), providertest.Request(t, c, half))
+	if err == nil || strings.Contains(err.Error(), token) || strings.Contains(err.Error(), "IyEvYmluL3No") {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -83,7 +83,7 @@ func TestOffersAreWhatVastsHostsLet(t *testing.T) {
 func TestSearchSaysWhatIsLookedFor(t *testing.T) {
 	t.Parallel()
 	c, double := fresh(t)
-	if _, err := c.Launch(t.Context(), request(t, c)); err != nil {
+	if _, err := c.Launch(t.Context(), providertest.Request(t, c, half)); err != nil {
 		t.Fatal(err)
 	}
 	is := func(v any) map[string]any { return map[string]any{"eq": v} }
@@ -119,7 +119,7 @@ func TestRecordedCatalogueIsUnderstood(t *testing.T) {
 			Price                              float64
 		}
 	}
-	read(t, cloudtest.Shared(t, "catalog/offers-sample.json"), &recorded)
+	cloudtest.Read(t, cloudtest.Shared(t, "catalog/offers-sample.json"), &recorded)
 	spelt := map[string]struct {
 		name string
 		mib  float64
@@ -131,7 +131,7 @@ func TestRecordedCatalogueIsUnderstood(t *testing.T) {
 		"RTX_PRO_6000B_96GB PCIe": {"RTX PRO 6000 WS", 97887}, "V100_16GB PCIe": {"Tesla V100", 16384},
 	}
 	var whole struct{ Ask map[string]any }
-	read(t, "testdata/asks.json", &whole)
+	cloudtest.Read(t, "testdata/asks.json", &whole)
 	var rows []map[string]any
 	var want []string
 	for _, o := range recorded.Offers {
@@ -167,7 +167,7 @@ func TestRecordedCatalogueIsUnderstood(t *testing.T) {
 func TestCallsTakeTheTurnsThatVastNames(t *testing.T) {
 	t.Parallel()
 	c, double, limits := freshOf(t, dialect(t, readAsks(t)))
-	l := request(t, c)
+	l := providertest.Request(t, c, half)
 	m, err := c.Launch(t.Context(), l)
 	if err != nil {
 		t.Fatal(err)
@@ -218,7 +218,7 @@ func TestAnAnswerWithoutAListIsNoList(t *testing.T) {
 func TestAllPagesAreRead(t *testing.T) {
 	t.Parallel()
 	c, double := fresh(t)
-	l := request(t, c)
+	l := providertest.Request(t, c, half)
 	var want, got []string
 	for i := range 2*onPage + 1 {
 		l.Name = fmt.Sprintf("hp-test-%08d-1", i)
