@@ -17,6 +17,7 @@ import (
 	"homeport.dev/homeport/internal/provider"
 	"homeport.dev/homeport/internal/provider/bootstrap"
 	"homeport.dev/homeport/internal/provider/cloudapi"
+	"homeport.dev/homeport/internal/provider/hyperstack"
 	"homeport.dev/homeport/internal/provider/lambda"
 	"homeport.dev/homeport/internal/provider/prime"
 	"homeport.dev/homeport/internal/provider/ratelimit"
@@ -37,6 +38,21 @@ type cloud struct {
 
 // clouds are all of them, in the order of their names.
 var clouds = []cloud{
+	{
+		hyperstack.Name,
+		func(c *Config) string { return c.HyperstackKey },
+		func(c *Config) string { return c.HyperstackURL },
+		func(a *App, limits cloudapi.Limiter) (provider.Adapter, error) {
+			key, err := a.bootstrapKey(hyperstack.Name)
+			if err != nil {
+				return nil, err
+			}
+			return hyperstack.New(hyperstack.Config{
+				Key: a.config.HyperstackKey, BaseURL: a.config.HyperstackURL, PublicKey: bootstrap.Pusher{Key: key}.PublicKey(),
+				Limiter: limits, Clock: a.clock, Logger: a.logger,
+			})
+		},
+	},
 	{
 		lambda.Name,
 		func(c *Config) string { return c.LambdaKey },

@@ -22,7 +22,7 @@ func TestCloudsAreSwitchedOnByTheirKeys(t *testing.T) {
 		"nothing":                {[]string{local}, "", nil, true},
 		"a key in public":        {[]string{public, smtp, key}, "", []string{"shadeform"}, false},
 		"a key and the sandbox":  {[]string{public, smtp, key, "HOMEPORT_SANDBOX=on"}, "", []string{"shadeform"}, true},
-		"keys of several":        {[]string{public, smtp, key, "HOMEPORT_PRIME_API_KEY=k", "HOMEPORT_RUNPOD_API_KEY=k", "HOMEPORT_LAMBDA_API_KEY=k", "HOMEPORT_VAST_API_KEY=k"}, "", []string{"lambda", "prime", "runpod", "shadeform", "vast"}, false},
+		"keys of several":        {[]string{public, smtp, key, "HOMEPORT_PRIME_API_KEY=k", "HOMEPORT_RUNPOD_API_KEY=k", "HOMEPORT_LAMBDA_API_KEY=k", "HOMEPORT_VAST_API_KEY=k", "HOMEPORT_HYPERSTACK_API_KEY=k"}, "", []string{"hyperstack", "lambda", "prime", "runpod", "shadeform", "vast"}, false},
 		"a key of two parts":     {[]string{public, smtp, "HOMEPORT_VERDA_API_KEY=id:secret"}, "", []string{"verda"}, false},
 		"half a key":             {[]string{public, smtp, "HOMEPORT_VERDA_API_KEY=secret"}, "HOMEPORT_VERDA_API_KEY: it is not of the form client_id:client_secret", nil, false},
 		"a key here":             {[]string{local, key}, "machines at shadeform cannot reach http://localhost:8080", nil, false},

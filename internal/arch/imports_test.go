@@ -95,7 +95,7 @@ const (
 // planned are rows whose package is not written yet. It leaves this list when
 // it appears.
 var planned = []string{
-	"blob/s3", "provider/docker", "provider/hyperstack", "sim",
+	"blob/s3", "provider/docker", "sim",
 }
 
 // onlyImportedBy limits who may import a package beyond the table.
