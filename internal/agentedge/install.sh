@@ -1,13 +1,14 @@
 # Installs and starts the agent of a Homeport pod. It is run as root, with
 # HP_TOKEN (the instance's token) and HP_MODE (machine or container) set above
-# or in the environment. Running it again replaces the agent and its token.
+# or in the environment; HP_BASE is where this machine reaches the nodes, where
+# that is not the public address. Running it again replaces agent and token.
 set -eu
 umask 077
 unset LD_PRELOAD
 fail() { echo "homeport: $*" >&2; exit 1; }
 [ -n "${HP_TOKEN:-}" ] || fail 'HP_TOKEN is not set'
 [ "$(id -u)" = 0 ] || fail 'this needs root'
-base='{{.Base}}'
+base=${HP_BASE:-'{{.Base}}'}
 dir=${HP_DIR:-/opt/homeport}
 case $(uname -m) in
 {{- range $arch, $agent := .Agents}}
@@ -34,7 +35,7 @@ mv -f "$dir/token.new" "$dir/token"
 unset HP_TOKEN
 cat >"$dir/run" <<RUN
 #!/bin/sh
-unset LD_PRELOAD HP_MODE HP_DIR
+unset LD_PRELOAD HP_MODE HP_DIR HP_BASE
 export HOMEPORT_AGENT_URL='$base' HOMEPORT_AGENT_TOKEN_FILE='$dir/token'
 while :; do
   '$dir/homeport-agent' run

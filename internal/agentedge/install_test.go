@@ -97,6 +97,26 @@ func TestInstallerStartsTheAgentOfTheMachine(t *testing.T) {
 	}
 }
 
+// TestInstallerKeepsToTheAddressOfItsMachine: one that reaches the nodes at
+// another address than the public one fetches and dials there.
+func TestInstallerKeepsToTheAddressOfItsMachine(t *testing.T) {
+	t.Parallel()
+	base := node(t, func(path string, w http.ResponseWriter) bool {
+		if strings.HasPrefix(path, "/agent/bin/") {
+			w.WriteHeader(http.StatusNotFound) // the public address does not lead here
+			return true
+		}
+		return false
+	})
+	near := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(fakeAgent + "# amd64\n")) }))
+	t.Cleanup(near.Close)
+	dir, said, _ := install(t, base, "x86_64", "HP_TOKEN=t", "HP_BASE="+near.URL)
+	started, err := os.ReadFile(filepath.Join(dir, "started"))
+	if err != nil || !strings.HasPrefix(string(started), "run "+near.URL+"\n") || strings.Contains(string(started), "HP_BASE") {
+		t.Errorf("it was started with %s, %v: %s", started, err, said)
+	}
+}
+
 func TestInstallerTakesNothingElse(t *testing.T) {
 	t.Parallel()
 	bin := func(answer func(w http.ResponseWriter)) func(string, http.ResponseWriter) bool {
