@@ -32,6 +32,7 @@ import (
 	"homeport.dev/homeport/internal/payment/testpay"
 	"homeport.dev/homeport/internal/pg"
 	"homeport.dev/homeport/internal/pod"
+	"homeport.dev/homeport/internal/provider/docker"
 	"homeport.dev/homeport/internal/provider/sandbox"
 	"homeport.dev/homeport/internal/queue"
 	"homeport.dev/homeport/internal/seal"
@@ -83,6 +84,7 @@ type App struct {
 	payments   *payment.Service
 	testpay    *testpay.Processor
 	sandbox    *sandbox.Sandbox
+	docker     []*docker.Cloud
 	objects    http.Handler
 	blobs      func(key string) string // absolute folder of a prefix of the folder store
 	agents     http.Handler
@@ -162,7 +164,7 @@ func (a *App) start(ctx context.Context) (<-chan error, error) {
 		a.logger.ErrorContext(ctx, "the catalogue was not refreshed", "err", err)
 	}
 	a.sandbox.Start(context.WithoutCancel(ctx))
-	a.loops.start(context.WithoutCancel(ctx), a.background())
+	a.loops.start(context.WithoutCancel(ctx), append(a.background(), a.dockerLoops()...))
 	served := make(chan error, 2)
 	root, err := a.root()
 	if err != nil {

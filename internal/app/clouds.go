@@ -2,12 +2,14 @@ package app
 
 import (
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -17,6 +19,7 @@ import (
 	"homeport.dev/homeport/internal/provider"
 	"homeport.dev/homeport/internal/provider/bootstrap"
 	"homeport.dev/homeport/internal/provider/cloudapi"
+	"homeport.dev/homeport/internal/provider/docker"
 	"homeport.dev/homeport/internal/provider/hyperstack"
 	"homeport.dev/homeport/internal/provider/lambda"
 	"homeport.dev/homeport/internal/provider/prime"
@@ -149,16 +152,24 @@ func (a *App) offersEvery() map[string]time.Duration {
 	for _, name := range a.config.clouds() {
 		every[name] = realOffersEvery
 	}
+	for _, host := range a.docker {
+		every[host.Name()] = realOffersEvery
+	}
 	return every
 }
 
-// clouds are the names of the real clouds that are switched on.
+// clouds are the names of the real clouds that are switched on; own machines
+// are one among them.
 func (c *Config) clouds() []string {
 	var on []string
 	for _, one := range clouds {
 		if one.key(c) != "" {
 			on = append(on, one.name)
 		}
+	}
+	if c.DockerHosts != "" {
+		on = append(on, "docker")
+		slices.Sort(on)
 	}
 	return on
 }
@@ -183,7 +194,51 @@ func (a *App) adapters() (map[string]provider.Adapter, error) {
 		}
 		made[one.name] = adapter
 	}
+	if a.config.DockerHosts == "" {
+		return made, nil
+	}
+	hosts, err := docker.Read(a.config.DockerHosts)
+	if err != nil {
+		return nil, err
+	}
+	for _, host := range hosts {
+		one, err := docker.New(docker.Config{Host: host, Clock: a.clock, Logger: a.logger})
+		if err != nil {
+			return nil, err
+		}
+		made[one.Name()] = one
+		a.docker = append(a.docker, one)
+	}
 	return made, nil
+}
+
+// dockerLoops fetch the images of own machines. Each host has a loop of its own:
+// a pull may take long.
+func (a *App) dockerLoops() []loop {
+	var all []loop
+	for _, host := range a.docker {
+		all = append(all, loop{name: host.Name(), every: time.Minute, run: host.Prepare})
+	}
+	return all
+}
+
+// checkDocker holds what own machines need. GPUs that are not there are for this
+// machine's people only, where all money is test money.
+func (c *Config) checkDocker() error {
+	if c.DockerHosts == "" {
+		return nil
+	}
+	hosts, err := docker.Read(c.DockerHosts)
+	errs := []error{err}
+	for _, h := range hosts {
+		if h.Simulates() && !c.publicLoopback() {
+			errs = append(errs, fmt.Errorf("host %q: simulated GPUs must not be paid for: %s is not this machine", h.Name, c.PublicURL))
+		}
+		if h.AgentURL == "" && c.publicLoopback() {
+			errs = append(errs, fmt.Errorf("host %q: its pods cannot reach %s: set agent_url, or %sPUBLIC_URL", h.Name, c.PublicURL, prefix))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // checkClouds holds what a real cloud needs before it is paid.
@@ -219,6 +274,9 @@ func (c *Config) checkClouds() (errs []error) {
 		if err := verda.CheckKey(c.VerdaKey); err != nil {
 			bad("VERDA_API_KEY", "%v", err)
 		}
+	}
+	if err := c.checkDocker(); err != nil {
+		bad("DOCKER_HOSTS", "%v", err)
 	}
 	if c.Sandbox == "off" && len(c.clouds()) == 0 {
 		bad("SANDBOX", "without the sandbox clouds and without a key of another there is nothing to rent")

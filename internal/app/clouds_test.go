@@ -2,6 +2,8 @@ package app
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -41,6 +43,39 @@ func TestCloudsAreSwitchedOnByTheirKeys(t *testing.T) {
 			continue
 		}
 		if err != nil || !slices.Equal(c.clouds(), one.on) || c.sandboxSells() != one.sandbox {
+			t.Errorf("%s: clouds %v, sandbox for rent %t, %v", name, c.clouds(), c.sandboxSells(), err)
+		}
+	}
+}
+
+// Own machines are switched on by their description, and GPUs that are not
+// there are never for sale where money is real.
+func TestOwnMachinesAreSwitchedOnByTheirDescription(t *testing.T) {
+	t.Parallel()
+	const local, public = "HOMEPORT_PUBLIC_URL=http://localhost:8080", "HOMEPORT_PUBLIC_URL=https://homeport.example"
+	const plain, reaches = `"country": "DE"`, `"country": "DE", "agent_url": "http://10.0.0.1:8080"`
+	const invented = reaches + `, "simulate": [{"type": "L4_24GB", "count": 1}]`
+	for name, one := range map[string]struct{ url, members, want string }{
+		"in public":                      {public, plain, ""},
+		"here, reached otherwise":        {local, reaches, ""},
+		"here, not reached":              {local, plain, "its pods cannot reach http://localhost:8080"},
+		"simulated here":                 {local, invented, ""},
+		"simulated in public":            {public, invented, "simulated GPUs must not be paid for"},
+		"in public with another mistake": {public, `"country": "Atlantis"`, "Atlantis"},
+	} {
+		path := filepath.Join(t.TempDir(), "hosts.json")
+		text := `{"hosts": [{"name": "attic", "engine": "unix:///run/docker.sock", "image": "pods/base", "prices": {"L4_24GB": "0.2"}, ` + one.members + `}]}`
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := Load([]string{one.url, "HOMEPORT_SMTP_URL=smtp://mail.example:25", "HOMEPORT_DOCKER_HOSTS=" + path}, nil)
+		if one.want != "" {
+			if err == nil || !strings.Contains(err.Error(), one.want) {
+				t.Errorf("%s: the mistake is %v, want %q", name, err, one.want)
+			}
+			continue
+		}
+		if err != nil || !slices.Equal(c.clouds(), []string{"docker"}) || c.sandboxSells() {
 			t.Errorf("%s: clouds %v, sandbox for rent %t, %v", name, c.clouds(), c.sandboxSells(), err)
 		}
 	}

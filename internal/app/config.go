@@ -58,6 +58,7 @@ type Config struct {
 	VastBase      string `name:"VAST_BASE_URL" doc:"address of Vast.ai's API; empty: https://console.vast.ai/api"`
 	VerdaKey      string `name:"VERDA_API_KEY" secret:"true" doc:"client_id:client_secret of the Verda account to rent from; empty: it is not rented from"`
 	VerdaBase     string `name:"VERDA_BASE_URL" doc:"address of Verda's API; empty: https://api.verda.com/v1"`
+	DockerHosts   string `name:"DOCKER_HOSTS" doc:"JSON file that describes own GPU machines to rent out through their Docker engines; empty: none"`
 	Sandbox       string `name:"SANDBOX" default:"auto" doc:"whether sandbox pods are for rent: auto (where no real cloud is), on or off"`
 	SandboxMarket string `name:"SANDBOX_MARKET" default:"constant" doc:"prices of the sandbox clouds: constant or walk"`
 	SandboxNet    string `name:"SANDBOX_NETWORK" default:"none" doc:"network of sandbox pods: none"`

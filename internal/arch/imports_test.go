@@ -52,7 +52,7 @@ var may = map[string]string{
 	"provider/cloudapi":  providerRow,
 	"provider/ratelimit": "base provider provider/cloudapi",
 	"provider/sandbox":   providerRow + " agentapi",
-	"provider/docker":    providerRow + " agentapi",
+	"provider/docker":    providerRow + " provider/gpu provider/place provider/bootstrap",
 	"provider/prime":     cloudRow,
 	"provider/shadeform": cloudRow, "provider/runpod": cloudRow,
 	"provider/lambda": cloudRow, "provider/vast": cloudRow,
@@ -95,7 +95,7 @@ const (
 // planned are rows whose package is not written yet. It leaves this list when
 // it appears.
 var planned = []string{
-	"blob/s3", "provider/docker", "sim",
+	"blob/s3", "sim",
 }
 
 // onlyImportedBy limits who may import a package beyond the table.
