@@ -82,6 +82,7 @@ var may = map[string]string{
 	"blob/blobtest":                   "blob fault",
 	"provider/providertest":           "provider fault money clock id",
 	"provider/providertest/cloudtest": "clock id",
+	"provider/docker/dockertest":      "id",
 	"team/teamtest":                   "base team",
 	"sim":                             everything,
 }

@@ -30,13 +30,16 @@ var outsideRules = []outsideRule{
 	{"github.com/spf13/cobra", "cmd/homeport", "commands are parsed in one place"},
 	{"github.com/gliderlabs/ssh", "agent", "pods are the only SSH servers"},
 	{"github.com/creack/pty", "agent sandboxinit", "pods are the only terminals"},
-	{"github.com/moby", "provider/docker", "one adapter speaks to the engine"},
+	{"github.com/moby", "provider/docker provider/docker/dockertest", "one adapter speaks to the engine"},
 	{
 		"net/http", "blob blob/* provider/* payment/* api agentedge webhook devdoor gotrue apiclient app agent web sim cmd/*",
 		"the domain does not know HTTP",
 	},
 	{"math/rand", "sim", "only the simulation rolls dice, from a seed"},
-	{"testing", "pg/pgtest blob/blobtest provider/providertest provider/providertest/cloudtest team/teamtest bintest sim", "products do not test themselves"},
+	{
+		"testing", "pg/pgtest blob/blobtest provider/providertest provider/providertest/cloudtest provider/docker/dockertest team/teamtest bintest sim",
+		"products do not test themselves",
+	},
 	{"github.com/google/go-cmp", "", "tests only"},
 	{"github.com/getkin/kin-openapi", "provider/providertest/cloudtest", "doubles of clouds are held to published descriptions"},
 	{"pgregory.net/rapid", "sim", "tests only"},
