@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { address } from './client'
-import { ApiError, detailOf, retryRead } from './error'
+import { ApiError, detailOf, reasonOf, retryRead } from './error'
 
 test('addresses are filled and quoted', () => {
   expect(address('/pods/{id}', { path: { id: 'a/b' }, query: { team_id: 't 1', deleted: undefined } })).toBe(
@@ -18,6 +18,15 @@ test('a refusal carries the sentence of the server, a dead network the fallback'
   ])
   expect(detailOf(new ApiError(500, '<html>'), 'x')).toBe('x')
   expect(detailOf(new TypeError('Failed to fetch'), 'x')).toBe('x')
+})
+
+test('a refusal without a sentence is told from no refusal', () => {
+  expect(reasonOf(null)).toBeUndefined()
+  expect(reasonOf(new ApiError(500, {}))).toBeNull()
+  expect(reasonOf(new ApiError(429, { detail: 'Too many requests.' }))).toBe('Too many requests.')
+  expect(reasonOf(new TypeError('Failed to fetch'))).toBe(
+    'Homeport cannot be reached. Check your connection.',
+  )
 })
 
 test('reads are tried twice, refused ones once', () => {

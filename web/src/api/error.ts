@@ -24,10 +24,10 @@ export function detailOf(error: unknown, fallback: string): string {
   return (error instanceof ApiError ? error.detail : null) ?? fallback
 }
 
-/** What to say below an error's fixed text: the server's sentence, or that there was none; nothing without an error. */
-export function reasonOf(error: unknown): string | undefined {
+/** What to say below an error's fixed text: the server's sentence, or that it was not reached; null for a refusal without a sentence, undefined without an error. */
+export function reasonOf(error: unknown): string | null | undefined {
   if (!error) return undefined
-  if (error instanceof ApiError) return error.detail ?? undefined
+  if (error instanceof ApiError) return error.detail
   return copy.app.unreachable
 }
 

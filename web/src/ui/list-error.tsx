@@ -5,8 +5,8 @@ import { Notice } from './notice'
 
 interface ListErrorProps {
   text: string
-  /** Why, if that is known; what was said last stays while it is tried again. */
-  detail: string | undefined
+  /** Why; null: nobody knows. Undefined while there is no error: what was said last stays while it is tried again. */
+  detail: string | null | undefined
   busy: boolean
   onRetry: () => void
 }
