@@ -191,7 +191,7 @@ func (s *server) choose(checkout apitype.Checkout, outcome string) *url.URL {
 // invoices counts the paid months of a team at the test checkout.
 func (s *server) invoices(teamID string) int {
 	return s.count(`select count(*) from testpay_invoice i join testpay_subscription u on u.id = i.subscription_id
-		where i.status = 'paid' and u.team_id = $1`, teamID)
+		where i.status = 'paid' and not i.prorated and u.team_id = $1`, teamID)
 }
 
 func (s *server) count(sql string, args ...any) (n int) {

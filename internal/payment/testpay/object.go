@@ -189,7 +189,7 @@ func (i *invoice) stripe(sub *subscription) invoiceObject {
 		PeriodStart: i.PeriodStartAt.Unix(), PeriodEnd: i.PeriodEndAt.Unix(), Status: i.Status, Subtotal: total, Total: total,
 		Lines: listObject{Object: "list", URL: "/v1/invoices/" + i.ID + "/lines", Data: []any{lineObject{
 			ID: "il_test_" + i.ID[len("in_test_"):], Object: "line_item", Amount: total, Currency: "usd",
-			Description: fmt.Sprintf("%d × Homeport Pro seat", sub.Quantity), Invoice: i.ID, Quantity: sub.Quantity,
+			Description: i.Text, Invoice: i.ID, Quantity: sub.Quantity,
 			Period: linePeriod{Start: i.PeriodStartAt.Unix(), End: i.PeriodEndAt.Unix()},
 		}}},
 	}

@@ -12,13 +12,14 @@ import (
 	"homeport.dev/homeport/internal/pg"
 )
 
-const sqlSetQuantity = `update testpay_subscription set quantity = $2 where id = $1`
+const sqlSetQuantity = `update testpay_subscription set quantity = $2, latest_invoice_id = $3 where id = $1`
 
 const sqlSetEnding = `update testpay_subscription set cancels_at_period_end = $2 where id = $1`
 
-// SetSeats changes how many seats are billed from the next month on. A card
-// that is declined pays no more of them than there are. The fault is
-// ErrNotFound.
+// SetSeats changes how many seats are billed. More are charged for the rest of
+// the month at once, and a card that is declined pays none of them; fewer cost
+// less from the next month on. The faults are ErrNotFound and
+// payment.ErrNoSubscription.
 func (p *Processor) SetSeats(ctx context.Context, c payment.SeatChange) error {
 	return pg.InTx(ctx, p.Pool, func(tx pgx.Tx) error {
 		sub, err := lockSubscription(ctx, tx, c.SubscriptionID)
@@ -30,10 +31,22 @@ func (p *Processor) SetSeats(ctx context.Context, c payment.SeatChange) error {
 		case sub.Quantity == c.Seats, sub.Card == declinedCard && c.Seats > sub.Quantity:
 			return nil
 		}
-		if _, err := tx.Exec(ctx, sqlSetQuantity, sub.ID, c.Seats); err != nil {
-			return fmt.Errorf("set the seats of test subscription %s: %w", sub.ID, err)
+		var billed *invoice
+		if c.Seats > sub.Quantity {
+			if billed, err = p.billSeats(ctx, tx, sub, c.Seats-sub.Quantity); err != nil {
+				return err
+			}
 		}
 		sub.Quantity = c.Seats
+		if billed != nil {
+			sub.LatestInvoiceID = billed.ID
+			if err := p.tell(ctx, tx, sub.SessionID, stripe.EventTypeInvoicePaid, billed.ID, billed.stripe(sub)); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.Exec(ctx, sqlSetQuantity, sub.ID, sub.Quantity, sub.LatestInvoiceID); err != nil {
+			return fmt.Errorf("set the seats of test subscription %s: %w", sub.ID, err)
+		}
 		return p.tell(ctx, tx, sub.SessionID, stripe.EventTypeCustomerSubscriptionUpdated, "seats:"+c.ID.String(), sub.stripe())
 	})
 }

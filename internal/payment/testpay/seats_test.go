@@ -3,11 +3,14 @@ package testpay_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/stripe/stripe-go/v85"
 
+	"homeport.dev/homeport/internal/money"
 	"homeport.dev/homeport/internal/payment"
 	"homeport.dev/homeport/internal/payment/testpay"
 	"homeport.dev/homeport/internal/team"
@@ -30,11 +33,26 @@ func (l *till) subscribe(outcome testpay.Outcome) (scope team.Scope, payer team.
 	return scope, payer
 }
 
-func TestMoreSeatsAreBilledFromTheNextMonthOn(t *testing.T) {
+// wantBilled checks which invoices were paid, in cents, the smallest first.
+func (l *till) wantBilled(want ...int64) {
+	l.t.Helper()
+	var paid []int64
+	for _, raw := range l.events()["invoice.paid"] {
+		paid = append(paid, as[stripe.Invoice](l.t, raw).AmountPaid)
+	}
+	slices.Sort(paid)
+	if diff := cmp.Diff(want, paid); diff != "" {
+		l.t.Errorf("what was billed in cents (-want +got):\n%s", diff)
+	}
+}
+
+func TestMoreSeatsAreBilledForTheRestOfTheMonthAtOnce(t *testing.T) {
 	t.Parallel()
 	l := newTill(t)
 	begin := l.clock.Now()
 	scope, payer := l.subscribe(testpay.Pay)
+	end := begin.Truncate(time.Second).AddDate(0, 1, 0)
+	l.moveTo(end.AddDate(0, 0, -10))
 	if got, err := l.pay.SetSeats(t.Context(), scope, "5"); err != nil || got.MaxMembers == nil || *got.MaxMembers != 5 {
 		t.Fatalf("the team is %+v, %v", got, err)
 	}
@@ -42,14 +60,20 @@ func TestMoreSeatsAreBilledFromTheNextMonthOn(t *testing.T) {
 	if told := l.events()["customer.subscription.updated"]; len(told) != 1 || as[stripe.Subscription](t, told[0]).Items.Data[0].Quantity != 5 {
 		t.Errorf("%d events tell of the change", len(told))
 	}
-	l.moveTo(begin.AddDate(0, 1, 1))
+	// 10 of the month's days are left: so much of 3 seats, to the nearest cent.
+	days := int64(end.Sub(begin.Truncate(time.Second)) / (24 * time.Hour))
+	rest := (30000*10*2 + days) / (2 * days)
+	l.wantBilled(rest, 20000)
+	l.moveTo(end)
 	l.renew()
-	var total int64
-	for _, raw := range l.events()["invoice.paid"] {
-		total += as[stripe.Invoice](t, raw).AmountPaid
+	l.wantBilled(rest, 20000, 50000)
+	var booked int64
+	moved, err := l.cashier.ListMovements(t.Context(), begin.Add(-time.Hour), end.Add(time.Hour))
+	for _, m := range moved {
+		booked += int64(m.Amount / money.Cent)
 	}
-	if total != 20000+50000 {
-		t.Errorf("%d cents were billed for a month of 2 and a month of 5", total)
+	if want := 20000 + rest + 50000; err != nil || booked != want {
+		t.Errorf("the book has %d cents, want %d, %v", booked, want, err)
 	}
 }
 

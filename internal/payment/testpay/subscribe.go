@@ -24,8 +24,8 @@ values (@id, @session, @order, @team, @customer, @item, @quantity, @seat, @statu
 
 const sqlInsertInvoice = `
 insert into testpay_invoice (id, subscription_id, period, payment_id, amount_usd_micro, status, attempts,
-  period_start_at, period_end_at, created_at)
-values (@id, @subscription, @period, @payment, @amount, @status, 1, @start, @end, @now)`
+  period_start_at, period_end_at, created_at, prorated)
+values (@id, @subscription, @period, @payment, @amount, @status, 1, @start, @end, @now, @prorated)`
 
 // A subscription is a team's monthly payment at this processor. Its times are
 // business time.
@@ -57,7 +57,7 @@ const (
 	declinedCard = "declined"
 )
 
-// An invoice is one month of a subscription.
+// An invoice is one month of a subscription, or the rest of one for more seats.
 type invoice struct {
 	ID            string // in_test_…
 	PaymentID     string // pi_…
@@ -68,6 +68,8 @@ type invoice struct {
 	PeriodEndAt   time.Time
 	CreatedAt     time.Time
 	Reason        string // why Stripe made it
+	Text          string // of its only line
+	Prorated      bool   // more seats for the rest of the month
 }
 
 // subscribe marks a subscription's session paid: its customer, subscription and
@@ -114,11 +116,35 @@ func (p *Processor) subscribe(ctx context.Context, tx pgx.Tx, s *Session, card s
 
 // bill writes the invoice of the subscription's period.
 func (p *Processor) bill(ctx context.Context, tx pgx.Tx, sub *subscription, i *invoice) error {
-	i.Amount, i.Period = sub.SeatPrice*money.USD(sub.Quantity), sub.Period
-	i.PeriodStartAt, i.PeriodEndAt = sub.PeriodStartAt, sub.PeriodEndAt
+	i.Amount, i.PeriodStartAt = sub.SeatPrice*money.USD(sub.Quantity), sub.PeriodStartAt
+	i.Text = fmt.Sprintf("%d × Homeport Pro seat", sub.Quantity)
+	return p.charge(ctx, tx, sub, i)
+}
+
+// billSeats charges more seats for the rest of the month, to the second, and
+// returns the invoice; nil where nothing is left of the month.
+func (p *Processor) billSeats(ctx context.Context, tx pgx.Tx, sub *subscription, added int) (*invoice, error) {
+	now := p.Clock.Now().Truncate(time.Second)
+	left, whole := sub.PeriodEndAt.Sub(now)/time.Second, sub.PeriodEndAt.Sub(sub.PeriodStartAt)/time.Second
+	month := cents(sub.SeatPrice) * int64(added)
+	rest := money.USD((month*int64(left)+int64(whole)/2)/int64(whole)) * money.Cent
+	if left <= 0 || rest == 0 {
+		return nil, nil
+	}
+	i := &invoice{
+		ID: "in_test_" + draw(), PaymentID: "pi_" + draw(), Amount: rest, Status: "paid", CreatedAt: now, PeriodStartAt: now,
+		Reason: "subscription_update", Prorated: true, Text: fmt.Sprintf("Remaining time of %d × Homeport Pro seat", added),
+	}
+	return i, p.charge(ctx, tx, sub, i)
+}
+
+// charge writes an invoice of the subscription, and that it was paid.
+func (p *Processor) charge(ctx context.Context, tx pgx.Tx, sub *subscription, i *invoice) error {
+	i.Period, i.PeriodEndAt = sub.Period, sub.PeriodEndAt
 	_, err := tx.Exec(ctx, sqlInsertInvoice, pgx.NamedArgs{
 		"id": i.ID, "subscription": sub.ID, "period": i.Period, "payment": i.PaymentID, "amount": i.Amount,
 		"status": i.Status, "start": i.PeriodStartAt, "end": i.PeriodEndAt, "now": i.CreatedAt,
+		"prorated": i.Prorated,
 	})
 	if err != nil {
 		return fmt.Errorf("bill test subscription %s: %w", sub.ID, err)
