@@ -152,6 +152,18 @@ test('the portal opens in the same tab, and a refusal says why', async ({ page, 
   expect(page.context().pages()).toHaveLength(1)
 })
 
+test('a page that the Back button gives back can leave again', async ({ page, visit, seeds, homeport }) => {
+  await answer(page, 'post', '/teams/{id}/billing-portal', { portal_url: `${homeport.url}/billing#stay` })
+  await answer(page, 'post', '/wallet/card', { checkout_url: `${homeport.url}/billing#stay` })
+  await visit('/billing', { as: (await seeds.pro()).admin })
+  for (const name of ['Open portal', 'Save a card']) {
+    await act(page, name).click()
+    await expect(act(page, name)).toBeDisabled()
+    await page.evaluate(() => dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true })))
+    await expect(act(page, name)).toBeEnabled()
+  }
+})
+
 test('a spend limit is set, lowered by what is told, and removed', async ({ page, visit, seeds }) => {
   const admin = await seeds.newcomer('founder')
   const team = await seeds.proTeam(admin, 'Frugal', 1)

@@ -9,6 +9,7 @@ import { Badge, type Tone } from '@/ui/badge'
 import { Button } from '@/ui/button'
 import { ListError } from '@/ui/list-error'
 import { openModal } from '@/ui/modal-store'
+import { usePageRestored } from '@/ui/page-restored'
 import { Skeleton } from '@/ui/spinner'
 import { AutoDialog } from './auto-dialog'
 import { brandOf, expiryOf, isExpired, needsLook } from './auto-model'
@@ -116,6 +117,7 @@ function newsOf(topUp: AutoTopUp): string | null {
 function CardRow({ teamId, card }: { teamId: string; card: Card | null }) {
   const save = useSaveCard(teamId)
   const remove = useRemoveCard(teamId)
+  usePageRestored(save.reset)
   const leaving = save.isPending || save.isSuccess
   if (!card) {
     return (

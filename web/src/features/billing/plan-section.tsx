@@ -12,6 +12,7 @@ import { Button } from '@/ui/button'
 import { ButtonLink } from '@/ui/button-link'
 import { ListError } from '@/ui/list-error'
 import { Meter } from '@/ui/meter'
+import { usePageRestored } from '@/ui/page-restored'
 import { Skeleton } from '@/ui/spinner'
 import { AutoTopUpRows } from './auto-rows'
 import { EndDialog } from './end-dialog'
@@ -190,7 +191,8 @@ function LimitRow({ team, admin }: { team: Team; admin: boolean }) {
 }
 
 function PortalRow({ teamId }: { teamId: string }) {
-  const { mutate, isPending, isSuccess } = useOpenPortal(teamId)
+  const { mutate, isPending, isSuccess, reset } = useOpenPortal(teamId)
+  usePageRestored(reset)
   return (
     <Row
       title={texts.portal}
