@@ -5,6 +5,7 @@ import { call } from '@/api/client'
 import { detailOf } from '@/api/error'
 import type { AutoTopUp } from '@/api/types'
 import { copy } from '@/copy/en'
+import { autoTopUpKey, noticesKey } from '@/features/wallet/queries'
 import { onceKeys } from '@/lib/once'
 import { wait } from '@/lib/poll'
 import { asRecord, readStored, writeStored } from '@/lib/storage'
@@ -20,7 +21,7 @@ const readingTime = 10_000
 /** What the team agreed on, and its card; admins only. */
 export const autoTopUpQuery = (teamId: string) =>
   queryOptions({
-    queryKey: ['auto-topup', teamId],
+    queryKey: autoTopUpKey(teamId),
     queryFn: async () => call('get', '/wallet/auto-topup', { query: { team_id: teamId } }),
     staleTime: 30_000,
     refetchInterval: (query) => (query.state.data?.state === 'charging' ? whileCharging : false),
@@ -36,8 +37,12 @@ export function useSetAutoTopUp(teamId: string) {
       amount: number
       monthly_cap: number
     }) => call('put', '/wallet/auto-topup', { query: { team_id: teamId }, body: wanted }),
-    onSuccess: (now) => {
-      client.setQueryData(autoTopUpQuery(teamId).queryKey, now)
+    onSuccess: async (now) => {
+      const { queryKey } = autoTopUpQuery(teamId)
+      // A reading that was under way would tell what was before.
+      await client.cancelQueries({ queryKey })
+      client.setQueryData(queryKey, now)
+      void client.invalidateQueries({ queryKey: noticesKey(teamId) })
       toast(now.enabled ? copy.topUp.done.on : copy.topUp.done.off)
     },
   })
@@ -67,7 +72,11 @@ export function useRemoveCard(teamId: string) {
     mutationFn: async () => call('delete', '/wallet/card', { query: { team_id: teamId } }),
     onSuccess: () => toast(copy.topUp.removed),
     onError: (error) => alertToast(copy.topUp.removeFailed, detailOf(error, '')),
-    onSettled: () => client.invalidateQueries({ queryKey: autoTopUpQuery(teamId).queryKey }),
+    onSettled: () =>
+      Promise.all([
+        client.invalidateQueries({ queryKey: autoTopUpQuery(teamId).queryKey }),
+        client.invalidateQueries({ queryKey: noticesKey(teamId) }),
+      ]),
   })
 }
 

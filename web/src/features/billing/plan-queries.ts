@@ -3,7 +3,7 @@ import { call } from '@/api/client'
 import { ApiError, detailOf } from '@/api/error'
 import type { Subscription } from '@/api/types'
 import { copy } from '@/copy/en'
-import { balanceQuery } from '@/features/wallet/queries'
+import { balanceQuery, noticesKey } from '@/features/wallet/queries'
 import { formatUsd } from '@/lib/money'
 import { formatDay } from '@/lib/month'
 import { alertToast, toast } from '@/ui/toast'
@@ -25,13 +25,14 @@ export const subscriptionQuery = (teamId: string) =>
     staleTime: 60_000,
   })
 
-/** Reads anew what a change of the subscription changes: it, and the team with its seats. */
+/** Reads anew what a change of the subscription changes: it, the team with its seats, and what the team is told. */
 function useSubscriptionChanged(teamId: string): () => Promise<unknown> {
   const client = useQueryClient()
   return () =>
     Promise.all([
       client.invalidateQueries({ queryKey: subscriptionQuery(teamId).queryKey }),
       client.invalidateQueries({ queryKey: ['user-info'] }),
+      client.invalidateQueries({ queryKey: noticesKey(teamId) }),
     ])
 }
 
@@ -85,7 +86,7 @@ export function useSetLimit(teamId: string) {
       call('patch', '/teams/{id}', { path: { id: teamId }, body: { spend_limit: limit } }),
     onSuccess: async (_team, limit) => {
       await client.invalidateQueries({ queryKey: balanceQuery(teamId).queryKey })
-      void client.invalidateQueries({ queryKey: ['notices', teamId] })
+      void client.invalidateQueries({ queryKey: noticesKey(teamId) })
       toast(copy.plan.limitDone(formatUsd(limit)))
     },
   })

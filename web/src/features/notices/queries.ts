@@ -2,8 +2,7 @@ import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/r
 import { call } from '@/api/client'
 import { removal } from '@/api/optimistic'
 import { useTeam } from '@/features/session/queries'
-
-const noticesKey = (teamId: string) => ['notices', teamId] as const
+import { noticesKey } from '@/features/wallet/queries'
 
 /** What a team is told about its money; a payment or a sweep may change it at any time. */
 const noticesQuery = (teamId: string) =>

@@ -8,6 +8,15 @@ import { balanceOf, freshFor, snapshotOf, type WalletView, walletView } from './
 const refreshEvery = 30_000
 const transactionLimit = 1000
 
+// Keys of what else changes with a team's money, here because every page has this module: importing them
+// splits no chunk.
+
+/** What a team is told about its money. */
+export const noticesKey = (teamId: string) => ['notices', teamId] as const
+
+/** What a team agreed on about automatic top-ups, and its card. */
+export const autoTopUpKey = (teamId: string) => ['auto-topup', teamId] as const
+
 /** The live balance of a team's wallet; a snapshot younger than five minutes stands in until it is there. */
 export const balanceQuery = (teamId: string) =>
   queryOptions({
