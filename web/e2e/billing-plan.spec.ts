@@ -164,6 +164,98 @@ test('a page that the Back button gives back can leave again', async ({ page, vi
   }
 })
 
+test('a dialog stays until it is known what became of its change', async ({ page, visit, seeds }) => {
+  const { admin, name } = await seeds.pro()
+  const failed = async (
+    open: string,
+    change: () => Promise<void>,
+    method: 'patch' | 'delete',
+    path: '/teams/{id}' | '/teams/{id}/subscription',
+  ) => {
+    await page.getByRole('button', { name: open }).click()
+    await refuse(page, 'patch', '/teams/{id}', 503, 'Not now.')
+    await refuse(page, method, '/teams/{id}/subscription', 503, 'Not now.')
+    const release = await hold(page, method, path)
+    await change()
+    const box = page.getByRole('dialog')
+    await expect(box.getByRole('button', { name: 'Close' })).toBeDisabled()
+    await page.keyboard.press('Escape')
+    await page.mouse.click(2, 2)
+    await expect(box).toBeVisible()
+    release()
+    await expect(box.getByRole('alert')).toContainText('Not now.')
+    await page.unrouteAll()
+    await page.keyboard.press('Escape')
+    await expect(box).toHaveCount(0)
+    await page.getByRole('button', { name: open }).click()
+    await expect(box.getByRole('alert'), 'an old refusal').toHaveCount(0)
+    await page.keyboard.press('Escape')
+  }
+  await visit('/billing', { as: admin })
+  const box = page.getByRole('dialog')
+  await failed(
+    'Change seats',
+    async () => {
+      await box.getByRole('button', { name: 'One seat more' }).click()
+      await box.getByRole('button', { name: /^Pay/ }).click()
+    },
+    'patch',
+    '/teams/{id}/subscription',
+  )
+  await failed(
+    'End subscription',
+    () => box.getByRole('button', { name: 'End subscription' }).click(),
+    'delete',
+    '/teams/{id}/subscription',
+  )
+  await failed(
+    'Change limit',
+    async () => {
+      await box.getByLabel('Limit per month (USD)').fill('20')
+      await box.getByRole('button', { name: 'Set limit' }).click()
+    },
+    'patch',
+    '/teams/{id}',
+  )
+  await visit('/teams', { as: admin })
+  await failed(
+    'Rename team',
+    async () => {
+      await box.getByLabel('Team name').fill(`${name} 2`)
+      await page.keyboard.press('Enter')
+    },
+    'patch',
+    '/teams/{id}',
+  )
+})
+
+test('what is not known of a subscription and a balance is not made up', async ({ page, visit, seeds }) => {
+  const plan = {
+    status: 'active' as const,
+    member_count: 5,
+    seats_taken: 4,
+    seat_price: 100,
+    ends: false,
+    period_end_at: null,
+  }
+  await answer(page, 'get', '/teams/{id}/subscription', plan)
+  await refuse(page, 'get', '/wallet/balance', 500)
+  await visit('/billing', { as: (await seeds.pro()).admin })
+  await expect(row(page, 'Monthly spend limit')).toContainText('Failed to fetch wallet balance')
+  await act(page, 'Change seats').click()
+  const seats = dialog(page, 'Change Seats')
+  await seats.getByLabel('Seats', { exact: true }).fill('4')
+  await expect(seats).toContainText('You pay less from the next month on.')
+  await seats.getByLabel('Seats', { exact: true }).fill('3')
+  await expect(seats.getByRole('alert')).toBeVisible()
+  await expect(seats).not.toContainText('The team has as many already.')
+  await page.keyboard.press('Escape')
+  await act(page, 'End subscription').click()
+  await expect(dialog(page, 'End Subscription')).toContainText(
+    'Everything stays as it is until the end of the month that is paid for. Then',
+  )
+})
+
 test('a spend limit is set, lowered by what is told, and removed', async ({ page, visit, seeds }) => {
   const admin = await seeds.newcomer('founder')
   const team = await seeds.proTeam(admin, 'Frugal', 1)

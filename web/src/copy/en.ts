@@ -605,7 +605,8 @@ export const copy = {
     after: 'Then',
     seatsOf: (seats: number, price: string) => `${seats} × ${price}`,
     seatsMore: 'The rest of this month is charged at once. The seats are there when that is paid.',
-    seatsFewer: (day: string) => `The seats are given back at once. You pay less from ${day} on.`,
+    seatsFewer: (day: string | null) =>
+      `The seats are given back at once. You pay less from ${day ?? 'the next month'} on.`,
     seatsSame: 'The team has as many already.',
     seatsNumber: 'Please enter a whole number',
     seatsTaken: (taken: number) =>
@@ -619,7 +620,8 @@ export const copy = {
     checkCard: 'Check the card under Cards and invoices, then try again.',
     end: 'End subscription',
     endTitle: 'End Subscription',
-    endUntil: (day: string) => `Everything stays as it is until ${day}: that is paid for. Then`,
+    endUntil: (day: string | null) =>
+      `Everything stays as it is until ${day ? `${day}: that is paid for` : 'the end of the month that is paid for'}. Then`,
     endEffects: [
       'list prices begin, also for running pods: the 16% discount ends',
       'everybody but one admin becomes a viewer, and pending invitations are cancelled',
@@ -630,7 +632,8 @@ export const copy = {
     endConfirm: 'End subscription',
     endCancel: 'Keep Pro',
     endBusy: 'Ending...',
-    endDone: (day: string) => `The subscription ends on ${day}.`,
+    endDone: (day: string | null) =>
+      day ? `The subscription ends on ${day}.` : 'The subscription ends with the month that is paid for.',
     endFailed: 'Failed to end the subscription',
     resume: 'Keep Pro',
     resumeDone: 'The subscription goes on.',

@@ -13,6 +13,8 @@ interface DialogProps {
   description?: string
   children: ReactNode
   width?: 'narrow' | 'wide'
+  /** Work is under way: nothing closes it until its end can be told in it. */
+  busy?: boolean
 }
 
 /** A modal dialog: focus inside, Esc and the backdrop close it, focus goes back to what opened it. */
@@ -24,10 +26,11 @@ export function Dialog({
   description,
   children,
   width = 'narrow',
+  busy = false,
 }: DialogProps) {
   const box = useRef<HTMLDivElement>(null)
   return (
-    <Radix.Root open={open} onOpenChange={(next) => (next ? undefined : onClose())}>
+    <Radix.Root open={open} onOpenChange={(next) => (next || busy ? undefined : onClose())}>
       <Radix.Portal>
         <Backdrop />
         <Radix.Content
@@ -55,7 +58,7 @@ export function Dialog({
               ) : null}
             </div>
             <Radix.Close asChild>
-              <IconButton label={closeLabel} className="-mt-1 -mr-2">
+              <IconButton label={closeLabel} disabled={busy} className="-mt-1 -mr-2">
                 <X size={16} aria-hidden="true" />
               </IconButton>
             </Radix.Close>

@@ -20,15 +20,33 @@ interface AutoDialogProps {
 }
 
 /** Asks what the saved card may pay by itself. */
-export function AutoDialog({ open, onClose, ...rest }: AutoDialogProps) {
+export function AutoDialog({ teamId, topUp, card, open, onClose }: AutoDialogProps) {
+  const change = useSetAutoTopUp(teamId)
+  const close = () => {
+    change.reset()
+    onClose()
+  }
   return (
-    <Dialog open={open} onClose={onClose} title={texts.title} closeLabel={copy.app.close}>
-      <Form onClose={onClose} {...rest} />
+    <Dialog
+      open={open}
+      onClose={close}
+      title={texts.title}
+      closeLabel={copy.app.close}
+      busy={change.isPending}
+    >
+      <Form topUp={topUp} card={card} change={change} onClose={close} />
     </Dialog>
   )
 }
 
-function Form({ teamId, topUp, card, onClose }: Omit<AutoDialogProps, 'open'>) {
+interface FormProps {
+  topUp: AutoTopUp
+  card: Card
+  change: ReturnType<typeof useSetAutoTopUp>
+  onClose: () => void
+}
+
+function Form({ topUp, card, change, onClose }: FormProps) {
   // Who opens this while it is off wants it on.
   const [enabled, setEnabled] = useState(true)
   const [typed, setTyped] = useState<TypedTopUp>({
@@ -37,7 +55,7 @@ function Form({ teamId, topUp, card, onClose }: Omit<AutoDialogProps, 'open'>) {
     cap: String(topUp.monthly_cap),
   })
   const [asked, setAsked] = useState(false)
-  const { mutate, isPending, error, reset } = useSetAutoTopUp(teamId)
+  const { mutate, isPending, error, reset } = change
   const least = formatUsd(topUp.min_amount)
   const wrong = enabled ? topUpProblems(typed, topUp.min_amount) : []
   const submit = (event: FormEvent) => {
@@ -90,7 +108,9 @@ function Form({ teamId, topUp, card, onClose }: Omit<AutoDialogProps, 'open'>) {
         </p>
       ) : null}
       <div className="flex justify-end gap-2">
-        <Button onClick={onClose}>{copy.app.cancel}</Button>
+        <Button disabled={isPending} onClick={onClose}>
+          {copy.app.cancel}
+        </Button>
         <Button type="submit" kind="primary" busy={isPending}>
           {texts.submit}
         </Button>

@@ -18,15 +18,15 @@ interface EndDialogProps {
 /** Says what the end of the subscription means, and when, before it is asked for. */
 export function EndDialog({ teamId, plan, open, onClose }: EndDialogProps) {
   const { mutate, isPending, error, reset } = useEndSubscription(teamId)
-  const end = plan.period_end_at ?? new Date().toISOString()
+  const day = plan.period_end_at ? formatDay(plan.period_end_at) : null
   const close = () => {
     reset()
     onClose()
   }
   return (
-    <Dialog open={open} onClose={close} title={texts.endTitle} closeLabel={copy.app.close}>
+    <Dialog open={open} onClose={close} title={texts.endTitle} closeLabel={copy.app.close} busy={isPending}>
       <div className="grid grid-cols-1 gap-4">
-        <p>{texts.endUntil(formatDay(end))}</p>
+        <p>{texts.endUntil(day)}</p>
         <ul className="grid list-disc grid-cols-1 gap-1.5 pl-5 marker:text-low">
           {texts.endEffects.map((effect) => (
             <li key={effect}>{effect}</li>
@@ -39,8 +39,10 @@ export function EndDialog({ teamId, plan, open, onClose }: EndDialogProps) {
           </p>
         ) : null}
         <div className="flex flex-wrap justify-end gap-2">
-          <Button onClick={close}>{texts.endCancel}</Button>
-          <Button kind="alarm" busy={isPending} onClick={() => mutate(end, { onSuccess: close })}>
+          <Button disabled={isPending} onClick={close}>
+            {texts.endCancel}
+          </Button>
+          <Button kind="alarm" busy={isPending} onClick={() => mutate(day, { onSuccess: close })}>
             {isPending ? texts.endBusy : texts.endConfirm}
           </Button>
         </div>

@@ -24,18 +24,31 @@ interface LimitDialogProps {
 }
 
 /** Asks for the most that the team may spend in a month. */
-export function LimitDialog({ open, onClose, ...rest }: LimitDialogProps) {
+export function LimitDialog({ teamId, open, onClose, ...figures }: LimitDialogProps) {
+  const change = useSetLimit(teamId)
+  const close = () => {
+    change.reset()
+    onClose()
+  }
   return (
-    <Dialog open={open} onClose={onClose} title={texts.limitTitle} closeLabel={copy.app.close}>
-      <Form onClose={onClose} {...rest} />
+    <Dialog
+      open={open}
+      onClose={close}
+      title={texts.limitTitle}
+      closeLabel={copy.app.close}
+      busy={change.isPending}
+    >
+      <Form change={change} onClose={close} {...figures} />
     </Dialog>
   )
 }
 
-function Form({ teamId, onClose, spent, limit, planLimit }: Omit<LimitDialogProps, 'open'>) {
+type FormProps = Omit<LimitDialogProps, 'open' | 'teamId'> & { change: ReturnType<typeof useSetLimit> }
+
+function Form({ change, onClose, spent, limit, planLimit }: FormProps) {
   const [text, setText] = useState(limit > 0 ? String(limit) : '')
   const [asked, setAsked] = useState(false)
-  const { mutate, isPending, error, variables, reset } = useSetLimit(teamId)
+  const { mutate, isPending, error, variables, reset } = change
   const amount = parseAmount(text)
   const problem = limitProblem(amount, planLimit)
   const removing = isPending && variables === planLimit && amount !== planLimit
@@ -93,7 +106,9 @@ function Form({ teamId, onClose, spent, limit, planLimit }: Omit<LimitDialogProp
             {texts.limitRemove}
           </Button>
         ) : null}
-        <Button onClick={onClose}>{copy.app.cancel}</Button>
+        <Button disabled={isPending} onClick={onClose}>
+          {copy.app.cancel}
+        </Button>
         <Button type="submit" kind="primary" busy={isPending && !removing} disabled={amount === limit}>
           {texts.limitSubmit}
         </Button>

@@ -5,7 +5,6 @@ import type { Subscription } from '@/api/types'
 import { copy } from '@/copy/en'
 import { balanceQuery, noticesKey } from '@/features/wallet/queries'
 import { formatUsd } from '@/lib/money'
-import { formatDay } from '@/lib/month'
 import { alertToast, toast } from '@/ui/toast'
 
 const noSubscription = 409
@@ -51,9 +50,9 @@ export function useSetSeats(teamId: string) {
 export function useEndSubscription(teamId: string) {
   const changed = useSubscriptionChanged(teamId)
   return useMutation({
-    mutationFn: async (_endsAt: string) =>
+    mutationFn: async (_day: string | null) =>
       call('delete', '/teams/{id}/subscription', { path: { id: teamId } }),
-    onSuccess: (_done, endsAt) => toast(copy.plan.endDone(formatDay(endsAt))),
+    onSuccess: (_done, day) => toast(copy.plan.endDone(day)),
     onSettled: changed,
   })
 }

@@ -17,6 +17,7 @@ import { Skeleton } from '@/ui/spinner'
 import { AutoTopUpRows } from './auto-rows'
 import { EndDialog } from './end-dialog'
 import { LimitDialog } from './limit-dialog'
+import { phaseOf } from './model'
 import { subscriptionQuery, useOpenPortal, useResumeSubscription } from './plan-queries'
 import { Row } from './row'
 import { SeatsDialog } from './seats-dialog'
@@ -136,13 +137,19 @@ function stateText(ends: boolean, day: string): string {
 }
 
 function LimitRow({ team, admin }: { team: Team; admin: boolean }) {
-  const { data: balance } = useBalance()
+  const query = useBalance()
+  const { data: balance } = query
   const [open, setOpen] = useState(false)
   const { month_spent: spent, month_limit: limit, plan_limit: planLimit } = balance ?? {}
   if (!balance || spent === undefined || limit === undefined || planLimit === undefined) {
     return (
       <Row title={texts.limit}>
-        <Skeleton className="h-5 w-64 max-w-full" />
+        {phaseOf(query) === 'failed' ? (
+          // The page says at its top why, and offers to try again.
+          <p>{copy.wallet.balanceFailed}</p>
+        ) : (
+          <Skeleton className="h-5 w-64 max-w-full" />
+        )}
       </Row>
     )
   }

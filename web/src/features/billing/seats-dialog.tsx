@@ -22,20 +22,37 @@ interface SeatsDialogProps {
 }
 
 /** Asks how many seats there are to be, and says what they cost before they are paid. */
-export function SeatsDialog({ open, onClose, ...rest }: SeatsDialogProps) {
+export function SeatsDialog({ teamId, plan, open, onClose }: SeatsDialogProps) {
+  const change = useSetSeats(teamId)
+  const close = () => {
+    change.reset()
+    onClose()
+  }
   return (
-    <Dialog open={open} onClose={onClose} title={texts.seatsTitle} closeLabel={copy.app.close}>
-      <Form onClose={onClose} {...rest} />
+    <Dialog
+      open={open}
+      onClose={close}
+      title={texts.seatsTitle}
+      closeLabel={copy.app.close}
+      busy={change.isPending}
+    >
+      <Form plan={plan} change={change} onClose={close} />
     </Dialog>
   )
 }
 
-function Form({ teamId, plan, onClose }: Omit<SeatsDialogProps, 'open'>) {
+interface FormProps {
+  plan: Subscription
+  change: ReturnType<typeof useSetSeats>
+  onClose: () => void
+}
+
+function Form({ plan, change, onClose }: FormProps) {
   const [text, setText] = useState(String(plan.member_count))
-  const { mutate, isPending, error, reset } = useSetSeats(teamId)
+  const { mutate, isPending, error, reset } = change
   const problem = seatsProblem(text, plan)
   const seats = problem === null ? Number(text) : plan.member_count
-  const change = (next: string) => {
+  const type = (next: string) => {
     setText(next)
     reset()
   }
@@ -53,7 +70,7 @@ function Form({ teamId, plan, onClose }: Omit<SeatsDialogProps, 'open'>) {
       >
         {(ids) => (
           <div className="flex gap-2">
-            <Step label={texts.fewer} to={isPending ? null : step(-1)} onStep={change}>
+            <Step label={texts.fewer} to={isPending ? null : step(-1)} onStep={type}>
               <Minus size={16} aria-hidden="true" className="shrink-0" />
             </Step>
             <TextInput
@@ -62,10 +79,10 @@ function Form({ teamId, plan, onClose }: Omit<SeatsDialogProps, 'open'>) {
               autoComplete="off"
               value={text}
               readOnly={isPending}
-              onChange={(event) => change(event.target.value)}
+              onChange={(event) => type(event.target.value)}
               className="price max-w-24 text-center"
             />
-            <Step label={texts.more} to={isPending ? null : step(1)} onStep={change}>
+            <Step label={texts.more} to={isPending ? null : step(1)} onStep={type}>
               <Plus size={16} aria-hidden="true" className="shrink-0" />
             </Step>
           </div>
@@ -73,7 +90,7 @@ function Form({ teamId, plan, onClose }: Omit<SeatsDialogProps, 'open'>) {
       </Field>
       <Cost plan={plan} seats={seats} />
       <p aria-live="polite" className="text-control">
-        {effect(plan, seats)}
+        {problem === null || problem === 'same' ? effect(plan, seats) : null}
       </p>
       {error ? (
         <p role="alert" className="text-control text-danger">
@@ -134,8 +151,8 @@ function Cost({ plan, seats }: { plan: Subscription; seats: number }) {
 
 function effect(plan: Subscription, seats: number): string {
   if (seats > plan.member_count) return texts.seatsMore
-  if (seats === plan.member_count || !plan.period_end_at) return texts.seatsSame
-  return texts.seatsFewer(formatDay(plan.period_end_at))
+  if (seats === plan.member_count) return texts.seatsSame
+  return texts.seatsFewer(plan.period_end_at ? formatDay(plan.period_end_at) : null)
 }
 
 function problemText(problem: 'number' | 'taken' | 'most', taken: number): string {

@@ -13,7 +13,11 @@ const longestName = 80
 /** Gives the team another name. */
 export function Rename({ team }: { team: Team }) {
   const [open, setOpen] = useState(false)
-  const close = () => setOpen(false)
+  const change = useRenameTeam(team.id)
+  const close = () => {
+    change.reset()
+    setOpen(false)
+  }
   return (
     <>
       <IconButton
@@ -24,17 +28,29 @@ export function Rename({ team }: { team: Team }) {
       >
         <Pencil size={14} aria-hidden="true" />
       </IconButton>
-      <Dialog open={open} onClose={close} title={copy.teams.renameTitle} closeLabel={copy.app.close}>
-        <Form team={team} onClose={close} />
+      <Dialog
+        open={open}
+        onClose={close}
+        title={copy.teams.renameTitle}
+        closeLabel={copy.app.close}
+        busy={change.isPending}
+      >
+        <Form team={team} change={change} onClose={close} />
       </Dialog>
     </>
   )
 }
 
-function Form({ team, onClose }: { team: Team; onClose: () => void }) {
+interface FormProps {
+  team: Team
+  change: ReturnType<typeof useRenameTeam>
+  onClose: () => void
+}
+
+function Form({ team, change, onClose }: FormProps) {
   const [name, setName] = useState(team.name)
   const [asked, setAsked] = useState(false)
-  const { mutate, isPending, error, reset } = useRenameTeam(team.id)
+  const { mutate, isPending, error, reset } = change
   const trimmed = name.trim()
   const submit = (event: FormEvent) => {
     event.preventDefault()
@@ -66,7 +82,9 @@ function Form({ team, onClose }: { team: Team; onClose: () => void }) {
         )}
       </Field>
       <div className="flex justify-end gap-2">
-        <Button onClick={onClose}>{copy.app.cancel}</Button>
+        <Button disabled={isPending} onClick={onClose}>
+          {copy.app.cancel}
+        </Button>
         <Button type="submit" kind="primary" busy={isPending}>
           {copy.teams.renameSubmit}
         </Button>
