@@ -12,6 +12,7 @@ import (
 
 	"homeport.dev/homeport/internal/apitype"
 	"homeport.dev/homeport/internal/money"
+	"homeport.dev/homeport/internal/payment"
 	"homeport.dev/homeport/internal/team"
 	"homeport.dev/homeport/internal/wallet"
 )
@@ -127,8 +128,9 @@ func (s *server) creditCheckout(ctx context.Context, p team.Person, in creditChe
 	if err != nil {
 		return nil, err
 	}
+	wanted := payment.CreditRequest{Amount: string(in.Body.Amount), SaveCard: in.Body.SaveCard}
 	once := in.request(s, p, "POST /wallet/credit/checkout", scope.TeamID().String())
-	url, err := s.Payments.CheckoutCredit(ctx, scope, string(in.Body.Amount), once)
+	url, err := s.Payments.CheckoutCredit(ctx, scope, wanted, once)
 	if err != nil {
 		return nil, err
 	}

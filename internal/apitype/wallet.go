@@ -30,5 +30,6 @@ type Transaction struct {
 type CreditCheckout struct {
 	_ struct{} `additionalProperties:"true"`
 
-	Amount Decimal `json:"amount" doc:"USD, 0.01 to 10000, at most 2 decimals."`
+	Amount   Decimal `json:"amount" doc:"USD, 0.01 to 10000, at most 2 decimals."`
+	SaveCard bool    `json:"save_card,omitempty" doc:"The card is saved for automatic top-ups, which an admin agrees to separately. Admins only."`
 }

@@ -12,9 +12,10 @@ type paymentDeed struct {
 	Refund  string         `json:"refund"` // a payment, pi_…
 	Amount  json.Number    `json:"amount"` // of the refund; absent: all that is left
 	Dispute string         `json:"dispute"`
-	Win     string         `json:"win"`  // a dispute, dp_…
-	Lose    string         `json:"lose"` // a dispute
-	Fail    string         `json:"fail"` // a refund, re_…
+	Win     string         `json:"win"`     // a dispute, dp_…
+	Lose    string         `json:"lose"`    // a dispute
+	Fail    string         `json:"fail"`    // a refund, re_…
+	Reissue string         `json:"reissue"` // a saved card, pm_…
 	Chaos   *testpay.Chaos `json:"chaos"`
 }
 
@@ -46,6 +47,14 @@ func (o *doors) actPayment(w http.ResponseWriter, r *http.Request) {
 		}
 		o.readPayments(w, r)
 		return
+	case in.Reissue != "":
+		card, err := o.Checkout.Reissue(ctx, in.Reissue)
+		if err != nil {
+			o.refuse(w, r, err)
+			return
+		}
+		o.answer(w, card)
+		return
 	case in.Refund != "":
 		made, err = o.Checkout.Refund(ctx, in.Refund, in.Amount.String())
 	case in.Dispute != "":
@@ -57,7 +66,7 @@ func (o *doors) actPayment(w http.ResponseWriter, r *http.Request) {
 	case in.Fail != "":
 		made, err = o.Checkout.Settle(ctx, in.Fail, "failed")
 	default:
-		err = ErrBody.With("Give one of refund, dispute, win, lose, fail and chaos.")
+		err = ErrBody.With("Give one of refund, dispute, win, lose, fail, reissue and chaos.")
 	}
 	if err != nil {
 		o.refuse(w, r, err)

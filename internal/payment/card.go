@@ -143,9 +143,10 @@ func (s *Service) removeCards(ctx context.Context, tx pgx.Tx, teamID uuid.UUID) 
 }
 
 // A CardJob asks for one thing about a saved card at once: to read the checkout
-// of an order, or to have a removed card forgotten.
+// of an order, to read a card again, or to have a removed one forgotten.
 type CardJob struct {
 	OrderID  uuid.UUID `json:"order_id,omitzero"`
+	ReadID   string    `json:"read_id,omitempty"`
 	DetachID string    `json:"detach_id,omitempty"`
 }
 
@@ -158,8 +159,11 @@ func (s *Service) FollowCard(ctx context.Context, j CardJob) error {
 	if s.Processor == nil {
 		return nil
 	}
-	if j.DetachID != "" {
+	switch {
+	case j.DetachID != "":
 		return s.detach(ctx, j.DetachID)
+	case j.ReadID != "":
+		return s.readCard(ctx, j.ReadID)
 	}
 	return s.readSetup(ctx, j.OrderID)
 }
@@ -190,6 +194,69 @@ func (s *Service) detach(ctx context.Context, cardID string) error {
 	}
 	if _, err := s.Pool.Exec(ctx, sqlDetached, cardID); err != nil {
 		return fmt.Errorf("record that card %s is detached: %w", cardID, err)
+	}
+	return nil
+}
+
+const sqlNoteCard = `
+update payment_card set read_at = $3 where id = $1 and processor = $2 and removed_at is null`
+
+// noteCard has a card read because of an event: events come late and in any
+// order, a reading is how the card stands.
+func (s *Service) noteCard(ctx context.Context, tx pgx.Tx, cardID string) (string, error) {
+	tag, err := tx.Exec(ctx, sqlNoteCard, cardID, s.Processor.Source(), s.Clock.Wall())
+	if err != nil {
+		return "", fmt.Errorf("note card %s: %w", cardID, err)
+	}
+	if tag.RowsAffected() == 0 {
+		return ignored, nil
+	}
+	return noted, s.Jobs.AddTx(ctx, tx, CardJob{ReadID: cardID}, job.Options{MaxAttempts: 1})
+}
+
+const sqlListCardsToRead = `
+select id from payment_card where removed_at is null and coalesce(read_at, '-infinity') <= $1 and processor = $3
+order by coalesce(read_at, '-infinity'), id limit $2`
+
+const sqlTakeCard = `
+update payment_card set read_at = @next
+where id = @id and processor = @processor and removed_at is null and coalesce(read_at, '-infinity') <= @wall`
+
+const sqlRefreshCard = `
+update payment_card set brand = @brand, last4 = @last4, exp_month = @month, exp_year = @year
+where id = @id and removed_at is null and read_at = @next`
+
+// readCard reads a saved card again, daily and when the processor tells of a
+// change: its bank may have given it another number or expiry. One that the
+// processor keeps no more is the team's no more. One that cannot be read is
+// read again a day later. Of several readings at once, the last is kept.
+func (s *Service) readCard(ctx context.Context, cardID string) error {
+	wall := s.Clock.Wall()
+	next := wall.Add(readDaily)
+	taken, err := s.Pool.Exec(ctx, sqlTakeCard, pgx.NamedArgs{
+		"id": cardID, "processor": s.Processor.Source(), "wall": wall, "next": next,
+	})
+	if err != nil {
+		return fmt.Errorf("take card %s: %w", cardID, err)
+	}
+	if taken.RowsAffected() == 0 {
+		return nil
+	}
+	card, kept, err := s.Processor.FindCard(ctx, cardID)
+	if err != nil {
+		return fmt.Errorf("read card %s: %w", cardID, err)
+	}
+	if !kept {
+		return pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
+			_, err := s.forgotten(ctx, tx, cardID)
+			return err
+		})
+	}
+	_, err = s.Pool.Exec(ctx, sqlRefreshCard, pgx.NamedArgs{
+		"id": cardID, "brand": card.Brand, "last4": card.Last4, "month": card.ExpMonth, "year": card.ExpYear, "next": next,
+	})
+	if err != nil {
+		return fmt.Errorf("refresh card %s: %w", cardID, err)
 	}
 	return nil
 }

@@ -44,24 +44,41 @@ values (@id, @team, @user, @amount, @processor, 'open', @now, @wall, @read)`
 
 const sqlSetSession = `update topup set session_id = $2 where id = $1 and session_id is null`
 
-// CheckoutCredit opens a checkout over an amount, as the client wrote it, for
-// the scope's team, and returns the address that the payer goes to. A request
-// repeated under its Idempotency-Key gets the checkout of the first one. The
-// scope needs the right team.Fund. The faults are ErrAmount, ErrNotSetUp,
-// ErrUnavailable and those of team.LockTx and idem.RunTx.
-func (s *Service) CheckoutCredit(ctx context.Context, scope team.Scope, amountText string, once idem.Request) (string, error) {
+// sqlSetBothSessions does so for a top-up whose card is saved: both orders have
+// one id.
+const sqlSetBothSessions = `
+with card as (update card_setup set session_id = $2 where id = $1 and session_id is null)
+update topup set session_id = $2 where id = $1 and session_id is null`
+
+// A CreditRequest is what somebody wants to pay.
+type CreditRequest struct {
+	Amount   string // USD, as the client wrote it
+	SaveCard bool   // the team keeps the card for automatic top-ups
+}
+
+// CheckoutCredit opens a checkout over an amount for the scope's team, and
+// returns the address that the payer goes to. A request repeated under its
+// Idempotency-Key gets the checkout of the first one. The scope needs the right
+// team.Fund, and team.Manage where the card is to be saved. The faults are
+// ErrAmount, ErrNotSetUp, ErrUnavailable and those of team.LockTx and idem.RunTx.
+func (s *Service) CheckoutCredit(ctx context.Context, scope team.Scope, r CreditRequest, once idem.Request) (string, error) {
 	if s.Processor == nil {
 		return "", ErrNotSetUp
 	}
-	amount, err := ParseAmount(strings.TrimSpace(amountText))
+	amount, err := ParseAmount(strings.TrimSpace(r.Amount))
 	if err != nil {
 		return "", err
 	}
 	if least := s.Processor.Minimum(); amount < least {
 		return "", ErrAmount.With("The minimum payment is %s", least)
 	}
+	if r.SaveCard {
+		if scope, err = scope.Require(team.Manage); err != nil {
+			return "", err
+		}
+	}
 	o := Order{
-		TeamID: scope.TeamID(), Email: scope.Email(), Amount: amount,
+		TeamID: scope.TeamID(), Email: scope.Email(), Amount: amount, SaveCard: r.SaveCard,
 		SuccessURL: s.PublicURL + "/billing?checkout=success", CancelURL: s.PublicURL + "/billing?checkout=cancel",
 	}
 	wall := s.Clock.Wall()
@@ -76,6 +93,9 @@ func (s *Service) CheckoutCredit(ctx context.Context, scope team.Scope, amountTe
 				"id": order, "team": o.TeamID, "user": scope.UserID(), "amount": amount, "processor": s.Processor.Source(),
 				"now": s.Clock.Now(), "wall": wall, "read": wall.Add(firstRead),
 			})
+			if err == nil && o.SaveCard {
+				err = s.orderCard(ctx, tx, order, scope)
+			}
 			return order, err
 		})
 		return err
@@ -83,7 +103,11 @@ func (s *Service) CheckoutCredit(ctx context.Context, scope team.Scope, amountTe
 	if err != nil {
 		return "", fmt.Errorf("order a top-up for team %s: %w", o.TeamID, err)
 	}
-	return s.open(ctx, o.ID, sqlSetSession, func() (_ Session, err error) {
+	record := sqlSetSession
+	if o.SaveCard {
+		record = sqlSetBothSessions
+	}
+	return s.open(ctx, o.ID, record, func() (_ Session, err error) {
 		if o.CustomerID, err = s.customer(ctx, Customer{TeamID: o.TeamID, Email: o.Email}); err != nil {
 			return Session{}, err
 		}

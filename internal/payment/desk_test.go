@@ -71,7 +71,7 @@ func newDesk(t *testing.T) *desk {
 // order opens a checkout and returns its session.
 func (d *desk) order(amount string) payment.Session {
 	d.t.Helper()
-	url, err := d.pay.CheckoutCredit(d.t.Context(), d.scope, amount, idem.Request{})
+	url, err := d.pay.CheckoutCredit(d.t.Context(), d.scope, payment.CreditRequest{Amount: amount}, idem.Request{})
 	if err != nil {
 		d.t.Fatal(err)
 	}

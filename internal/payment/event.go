@@ -118,6 +118,12 @@ func (event *Event) readCard(e stripe.Event) error {
 			return err
 		}
 		event.DetachedCardID = card.ID
+	case stripe.EventTypePaymentMethodAutomaticallyUpdated, stripe.EventTypePaymentMethodUpdated:
+		var card stripe.PaymentMethod
+		if err := json.Unmarshal(e.Data.Raw, &card); err != nil {
+			return err
+		}
+		event.ChangedCardID = card.ID
 	default: // nothing that we act on
 	}
 	return nil

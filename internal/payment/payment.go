@@ -54,6 +54,7 @@ type Order struct {
 	Email      string // of the payer
 	CustomerID string // of the team, from CreateCustomer
 	Amount     money.USD
+	SaveCard   bool // the card is kept for payments without its owner
 	SuccessURL string
 	CancelURL  string
 }
@@ -128,6 +129,7 @@ type Event struct {
 	Case           *Case
 	Payment        *Payment // of a saved card
 	DetachedCardID string   // a card that the processor keeps no more
+	ChangedCardID  string   // a card whose number or expiry may be another
 }
 
 // A Processor collects money. It is implemented by payment/stripe and by
@@ -152,9 +154,11 @@ type Processor interface {
 	// CreateCardSetup opens a checkout that saves a card for payments without its
 	// owner. The same order again gives the same one.
 	CreateCardSetup(ctx context.Context, o CardOrder) (Session, error)
-	// ReadCard asks how a checkout of a card stands, and which card it saved; the
-	// zero Card: none yet.
+	// ReadCard asks how a checkout that saves a card stands, and which card it
+	// saved; the zero Card: none yet, or none at all once it is paid.
 	ReadCard(ctx context.Context, sessionID string) (Session, Card, error)
+	// FindCard asks how a saved card stands; false: it is kept no more.
+	FindCard(ctx context.Context, cardID string) (Card, bool, error)
 	// DetachCard forgets a card; one that is gone stays so.
 	DetachCard(ctx context.Context, cardID string) error
 	// Charge has a saved card pay without its owner. The same order again gives

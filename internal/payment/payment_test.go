@@ -32,7 +32,7 @@ func TestCheckoutRefusals(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	checkout := func(amount string) error {
-		_, err := d.pay.CheckoutCredit(t.Context(), d.scope, amount, idem.Request{})
+		_, err := d.pay.CheckoutCredit(t.Context(), d.scope, payment.CreditRequest{Amount: amount}, idem.Request{})
 		return err
 	}
 	if err := checkout("0.49"); !errors.Is(err, payment.ErrAmount) || fault.Of(err).Detail != "The minimum payment is $0.50" {
@@ -50,7 +50,7 @@ func TestCheckoutRefusals(t *testing.T) {
 		t.Errorf("somebody who left the team meanwhile: %v", err)
 	}
 	none := payment.New(payment.Deps{Pool: d.pool, Clock: d.clock.Clock})
-	if _, err := none.CheckoutCredit(t.Context(), d.scope, "5", idem.Request{}); !errors.Is(err, payment.ErrNotSetUp) {
+	if _, err := none.CheckoutCredit(t.Context(), d.scope, payment.CreditRequest{Amount: "5"}, idem.Request{}); !errors.Is(err, payment.ErrNotSetUp) {
 		t.Errorf("without a processor: %v", err)
 	}
 }
@@ -60,14 +60,14 @@ func TestARepeatedRequestGetsTheSameCheckout(t *testing.T) {
 	d := newDesk(t)
 	once := idem.Request{Scope: "someone", Key: "key", BodyHash: []byte("hash"), Wall: d.clock.Wall()}
 	d.bank.down = true
-	if _, err := d.pay.CheckoutCredit(t.Context(), d.scope, "5", once); err == nil {
+	if _, err := d.pay.CheckoutCredit(t.Context(), d.scope, payment.CreditRequest{Amount: "5"}, once); err == nil {
 		t.Fatal("a checkout came from a bank that is down")
 	}
 	d.bank.down = false
 	var urls [2]string
 	for i := range urls {
 		var err error
-		if urls[i], err = d.pay.CheckoutCredit(t.Context(), d.scope, "5", once); err != nil {
+		if urls[i], err = d.pay.CheckoutCredit(t.Context(), d.scope, payment.CreditRequest{Amount: "5"}, once); err != nil {
 			t.Fatal(err)
 		}
 	}

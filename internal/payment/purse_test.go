@@ -44,6 +44,20 @@ func (b *bank) ReadCard(ctx context.Context, sessionID string) (payment.Session,
 	return s, b.cards[sessionID], err
 }
 
+func (b *bank) FindCard(_ context.Context, cardID string) (payment.Card, bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down {
+		return payment.Card{}, false, errors.New("no route to the bank")
+	}
+	for _, card := range b.cards {
+		if card.ID == cardID && !b.detached[cardID] {
+			return card, true, nil
+		}
+	}
+	return payment.Card{}, false, nil
+}
+
 func (b *bank) DetachCard(_ context.Context, cardID string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -36,7 +36,7 @@ func TestADoubleCheckoutIsPaidOnce(t *testing.T) {
 	urls := make([]string, 64)
 	race(func(i int) {
 		var err error
-		if urls[i], err = d.pay.CheckoutCredit(t.Context(), d.scope, "10", once); err != nil {
+		if urls[i], err = d.pay.CheckoutCredit(t.Context(), d.scope, payment.CreditRequest{Amount: "10"}, once); err != nil {
 			t.Error(err)
 		}
 	})

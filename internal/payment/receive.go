@@ -26,7 +26,7 @@ const (
 	debited   = "debited"  // a refund or a dispute took money
 	returned  = "returned" // what one took is back
 	waiting   = "waiting"  // its payment is not credited yet, or none of ours
-	noted     = "noted"    // a subscription is to be read
+	noted     = "noted"    // a subscription or a card is to be read
 	ignored   = "ignored"  // nothing to act on
 	refused   = "refused"  // it does not fit its order
 )
@@ -87,6 +87,8 @@ func (s *Service) handle(ctx context.Context, tx pgx.Tx, e Event) (outcome strin
 		return s.applyPayment(ctx, tx, *e.Payment)
 	case e.DetachedCardID != "":
 		return s.forgotten(ctx, tx, e.DetachedCardID)
+	case e.ChangedCardID != "":
+		return s.noteCard(ctx, tx, e.ChangedCardID)
 	}
 	return ignored, nil
 }
@@ -188,6 +190,9 @@ func (s *Service) applyTopUp(ctx context.Context, tx pgx.Tx, session Session) (o
 	case !t.fits(session, s.Processor.Source()):
 		return refused, nil
 	case session.Paid:
+		if err := s.notePaidCard(ctx, tx, session); err != nil {
+			return "", err
+		}
 		return s.pay(ctx, tx, t, session)
 	case session.Closed && t.Status == "open":
 		_, err := tx.Exec(ctx, sqlCloseTopUp, t.ID, "expired", s.Clock.Now())

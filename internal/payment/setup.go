@@ -51,7 +51,6 @@ func (s *Service) CheckoutCard(ctx context.Context, scope team.Scope, once idem.
 	}
 	back := s.PublicURL + "/billing?team_id=" + scope.TeamID().String() + "&card="
 	o := CardOrder{TeamID: scope.TeamID(), Email: scope.Email(), SuccessURL: back + "saved", CancelURL: back + "cancel"}
-	wall := s.Clock.Wall()
 	err = pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
 		if _, err := team.LockTx(ctx, tx, scope); err != nil {
 			return err
@@ -59,11 +58,7 @@ func (s *Service) CheckoutCard(ctx context.Context, scope team.Scope, once idem.
 		var err error
 		o.ID, err = idem.RunTx(ctx, tx, once, func() (uuid.UUID, error) {
 			order := id.New()
-			_, err := tx.Exec(ctx, sqlInsertSetup, pgx.NamedArgs{
-				"id": order, "team": o.TeamID, "user": scope.UserID(), "processor": s.Processor.Source(),
-				"now": s.Clock.Now(), "wall": wall, "read": wall.Add(firstRead),
-			})
-			return order, err
+			return order, s.orderCard(ctx, tx, order, scope)
 		})
 		return err
 	})
@@ -76,6 +71,17 @@ func (s *Service) CheckoutCard(ctx context.Context, scope team.Scope, once idem.
 		}
 		return s.Processor.CreateCardSetup(ctx, o)
 	})
+}
+
+// orderCard writes an order to keep the card of a checkout. A top-up that saves
+// its card has one under the same id.
+func (s *Service) orderCard(ctx context.Context, tx pgx.Tx, order uuid.UUID, scope team.Scope) error {
+	wall := s.Clock.Wall()
+	_, err := tx.Exec(ctx, sqlInsertSetup, pgx.NamedArgs{
+		"id": order, "team": scope.TeamID(), "user": scope.UserID(), "processor": s.Processor.Source(),
+		"now": s.Clock.Now(), "wall": wall, "read": wall.Add(firstRead),
+	})
+	return err
 }
 
 const sqlLockSetup = `
@@ -133,6 +139,18 @@ func (s *Service) noteSetup(ctx context.Context, tx pgx.Tx, session Session) (st
 	return noted, s.Jobs.AddTx(ctx, tx, CardJob{OrderID: t.ID}, job.Options{MaxAttempts: 1})
 }
 
+// notePaidCard does the same for a top-up that is paid; most save no card.
+func (s *Service) notePaidCard(ctx context.Context, tx pgx.Tx, session Session) error {
+	noted, err := tx.Exec(ctx, sqlNoteSetup, session.OrderID, session.ID, s.Clock.Wall())
+	if err != nil {
+		return fmt.Errorf("note card order %s: %w", session.OrderID, err)
+	}
+	if noted.RowsAffected() == 0 {
+		return nil
+	}
+	return s.Jobs.AddTx(ctx, tx, CardJob{OrderID: session.OrderID}, job.Options{MaxAttempts: 1})
+}
+
 const sqlListSetupsToRead = `
 select id from card_setup where read_at <= $1 and processor = $3 order by read_at, id limit $2`
 
@@ -169,8 +187,8 @@ func (s *Service) readSetup(ctx context.Context, order uuid.UUID) error {
 }
 
 const sqlInsertCard = `
-insert into payment_card (id, team_id, processor, user_id, brand, last4, exp_month, exp_year, saved_at)
-values (@id, @team, @processor, @user, @brand, @last4, @month, @year, @now)
+insert into payment_card (id, team_id, processor, user_id, brand, last4, exp_month, exp_year, saved_at, read_at)
+values (@id, @team, @processor, @user, @brand, @last4, @month, @year, @now, @read)
 on conflict (id) do nothing`
 
 const sqlTryNewCard = `
@@ -193,6 +211,9 @@ func (s *Service) keep(ctx context.Context, tx pgx.Tx, of *setup, session Sessio
 		return nil
 	case card.ID == "" && session.Closed:
 		_, err := tx.Exec(ctx, sqlCloseSetup, t.ID, "expired", nil, now)
+		return err
+	case card.ID == "" && session.Paid: // with something that is no card
+		_, err := tx.Exec(ctx, sqlCloseSetup, t.ID, "failed", nil, now)
 		return err
 	case card.ID == "":
 		return nil
@@ -222,7 +243,7 @@ func (s *Service) replace(ctx context.Context, tx pgx.Tx, t *setup, card Card, n
 	}
 	_, err := tx.Exec(ctx, sqlInsertCard, pgx.NamedArgs{
 		"id": card.ID, "team": t.TeamID, "processor": t.Processor, "user": t.UserID, "brand": card.Brand, "last4": card.Last4,
-		"month": card.ExpMonth, "year": card.ExpYear, "now": now,
+		"month": card.ExpMonth, "year": card.ExpYear, "now": now, "read": s.Clock.Wall().Add(readDaily),
 	})
 	if err != nil {
 		return err

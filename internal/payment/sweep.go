@@ -38,6 +38,7 @@ func (s *Service) ReadOpen(ctx context.Context) error {
 		readDue(ctx, s, sqlListReceiptsToRead, s.readReceipt),
 		readDue(ctx, s, sqlListSetupsToRead, s.readSetup),
 		readDue(ctx, s, sqlListCardsToDetach, s.detach),
+		readDue(ctx, s, sqlListCardsToRead, s.readCard),
 		readDue(ctx, s, sqlListSubscriptionsToRead, func(ctx context.Context, subscriptionID string) error {
 			return s.ReadSubscription(ctx, SubscriptionJob{ID: subscriptionID})
 		}),

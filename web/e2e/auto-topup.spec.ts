@@ -71,6 +71,53 @@ test('a card is saved, charged within what was agreed on, and removed', async ({
   expect(await read()).toMatchObject({ enabled: false })
 })
 
+test('a card is saved with a payment by who wants that', async ({ page, visit, seeds }) => {
+  const as = await seeds.newcomer()
+  await visit('/billing', { as })
+  const keep = page.getByRole('switch', { name: 'Save this card for auto top-up' })
+  await expect(row(page, 'Saved card').getByRole('button', { name: 'Save a card' })).toBeVisible()
+  await expect(keep).toHaveCount(0)
+  await page.getByRole('button', { name: '$25', exact: true }).click()
+  await expect(keep).not.toBeChecked()
+  await keep.press('Space')
+  await expect(keep).toBeChecked()
+  await expectAccessible(page)
+  await page.getByRole('button', { name: 'Pay Now' }).click()
+  await expect(page.getByText('The card is saved for automatic top-ups,')).toBeVisible()
+  await page.getByRole('button', { name: 'Pay $25.00' }).click()
+
+  await expect(page.getByText('Payment received: the credit is in your wallet.')).toBeVisible({
+    timeout: 30_000,
+  })
+  await expect(row(page, 'Saved card')).toContainText('Visa ending in 4242')
+  await expect(row(page, 'Auto top-up')).toContainText('Keeps pods running')
+  const { enabled } = await as.get<AutoTopUp>(`/wallet/auto-topup?team_id=${as.teamId}`)
+  expect(enabled).toBe(false)
+  await page.getByRole('button', { name: '$5', exact: true }).click()
+  await expect(page.getByRole('button', { name: 'Pay Now' })).toBeEnabled()
+  await expect(keep).toHaveCount(0)
+})
+
+test('who wants no card saved, or may not, pays as before', async ({ page, visit, seeds }) => {
+  const { card: _, ...bare } = aTopUp({ enabled: false, state: 'off' })
+  await answer(page, 'get', '/wallet/auto-topup', bare)
+  await refuse(page, 'post', '/wallet/credit/checkout', 503, 'Payments are not set up.')
+  const requests = new Requests(page)
+  const { admin, member } = await seeds.pro()
+  const keep = page.getByRole('switch', { name: 'Save this card for auto top-up' })
+  for (const [as, offered] of [
+    [admin, 1],
+    [member, 0],
+  ] as const) {
+    await visit('/billing', { as })
+    await page.getByRole('button', { name: '$25', exact: true }).click()
+    await expect(keep).toHaveCount(offered)
+    await page.getByRole('button', { name: 'Pay Now' }).click()
+    await expect(page.getByRole('alert').getByText('Payments are not set up.')).toBeVisible()
+    expect(requests.to('post', '/wallet/credit/checkout').at(-1)?.postDataJSON()).toEqual({ amount: 25 })
+  }
+})
+
 test('leaving without a card says so', async ({ page, visit, seeds }) => {
   await visit('/billing', { as: await seeds.hobby() })
   await row(page, 'Saved card').getByRole('button', { name: 'Save a card' }).click()

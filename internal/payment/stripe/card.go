@@ -36,10 +36,12 @@ func (p *Processor) CreateCardSetup(ctx context.Context, o payment.CardOrder) (p
 	return p.open(ctx, params)
 }
 
-// ReadCard asks how a checkout of a card stands, and which card it saved.
+// ReadCard asks how a checkout that saves a card stands, and which card it
+// saved: that of its set-up, or of its payment where that was made to be kept.
 func (p *Processor) ReadCard(ctx context.Context, sessionID string) (payment.Session, payment.Card, error) {
 	params := &stripe.CheckoutSessionRetrieveParams{}
 	params.AddExpand("setup_intent.payment_method")
+	params.AddExpand("payment_intent.payment_method")
 	session, err := p.client.V1CheckoutSessions.Retrieve(ctx, sessionID, params)
 	if err != nil {
 		return payment.Session{}, payment.Card{}, fmt.Errorf("read the card of checkout %s: %w", sessionID, err)
@@ -47,16 +49,50 @@ func (p *Processor) ReadCard(ctx context.Context, sessionID string) (payment.Ses
 	if session.Livemode != p.live {
 		return payment.Session{}, payment.Card{}, payment.ErrMode
 	}
-	read, intent := payment.SessionOf(session), session.SetupIntent
-	if session.Status != stripe.CheckoutSessionStatusComplete || intent == nil || intent.Status != stripe.SetupIntentStatusSucceeded ||
-		intent.PaymentMethod == nil || intent.PaymentMethod.Card == nil {
-		return read, payment.Card{}, nil
+	return payment.SessionOf(session), cardOf(savedBy(session)), nil
+}
+
+// savedBy is what a complete checkout keeps for later payments; nil: nothing.
+func savedBy(session *stripe.CheckoutSession) *stripe.PaymentMethod {
+	setup, paid := session.SetupIntent, session.PaymentIntent
+	switch {
+	case session.Status != stripe.CheckoutSessionStatusComplete:
+		return nil
+	case setup != nil && setup.Status == stripe.SetupIntentStatusSucceeded:
+		return setup.PaymentMethod
+	case paid != nil && paid.Status == stripe.PaymentIntentStatusSucceeded &&
+		paid.SetupFutureUsage == stripe.PaymentIntentSetupFutureUsageOffSession:
+		return paid.PaymentMethod
 	}
-	saved := intent.PaymentMethod
-	return read, payment.Card{
-		ID: saved.ID, Brand: string(saved.Card.Brand), Last4: saved.Card.Last4,
-		ExpMonth: int(saved.Card.ExpMonth), ExpYear: int(saved.Card.ExpYear),
-	}, nil
+	return nil
+}
+
+// cardOf is what may be shown of a card; the zero Card for anything else.
+func cardOf(method *stripe.PaymentMethod) payment.Card {
+	if method == nil || method.Card == nil {
+		return payment.Card{}
+	}
+	return payment.Card{
+		ID: method.ID, Brand: string(method.Card.Brand), Last4: method.Card.Last4,
+		ExpMonth: int(method.Card.ExpMonth), ExpYear: int(method.Card.ExpYear),
+	}
+}
+
+// FindCard asks how a saved card stands; false: it is of no customer any more.
+func (p *Processor) FindCard(ctx context.Context, cardID string) (payment.Card, bool, error) {
+	method, err := p.client.V1PaymentMethods.Retrieve(ctx, cardID, nil)
+	var refused *stripe.Error
+	if errors.As(err, &refused) && refused.HTTPStatusCode == http.StatusNotFound {
+		return payment.Card{}, false, nil
+	}
+	if err != nil {
+		return payment.Card{}, false, fmt.Errorf("read card %s: %w", cardID, err)
+	}
+	if method.Livemode != p.live {
+		return payment.Card{}, false, payment.ErrMode
+	}
+	card := cardOf(method)
+	return card, method.Customer != nil && card.ID != "", nil
 }
 
 // DetachCard forgets a card; one that is gone stays so.

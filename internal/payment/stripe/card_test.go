@@ -32,6 +32,19 @@ func stripeTakesCards(t *testing.T, w *wire, tax bool, order, team uuid.UUID) {
 	if _, _, err := w.ReadCard(ctx, "cs_test_1"); err != nil {
 		t.Error(err)
 	}
+	if card, _, err := w.FindCard(ctx, "pm_1"); err != nil || card.ID == "" {
+		t.Errorf("the card is %+v, %v", card, err)
+	}
+	_, err = w.CreateTopUp(ctx, payment.Order{
+		ID: order, TeamID: team, CustomerID: "cus_1", Amount: 25 * money.Dollar, SaveCard: true,
+		SuccessURL: "https://homeport.test/billing?checkout=success", CancelURL: "https://homeport.test/billing?checkout=cancel",
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	w.last(t, "POST /v1/checkout/sessions").want(t, "topup:"+order.String(), map[string]string{
+		"mode": "payment", "payment_intent_data[setup_future_usage]": "off_session", "payment_method_types[0]": "card",
+	})
 	if err := w.DetachCard(ctx, "pm_1"); err != nil {
 		t.Error(err)
 	}
@@ -100,26 +113,39 @@ func TestRefusalsOfASavedCard(t *testing.T) {
 	}
 }
 
-// The card is the one that the checkout's setup kept.
+// The card is the one that the checkout's setup, or its payment, kept.
 func TestACardIsReadFromItsCheckout(t *testing.T) {
 	t.Parallel()
-	status := "succeeded"
+	status, usage := "succeeded", "off_session"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Get("expand[0]") != "setup_intent.payment_method" {
-			t.Errorf("asked for %s", r.URL.RawQuery)
-		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"id":"cs_1","object":"checkout.session","mode":"setup","status":"complete","setup_intent":{"id":"seti_1","object":"setup_intent",
-			"status":"`+status+`","payment_method":{"id":"pm_1","object":"payment_method","type":"card","card":{"brand":"visa","last4":"4242","exp_month":4,"exp_year":2031}}}}`)
+		card := `"payment_method":{"id":"pm_1","object":"payment_method","type":"card","card":{"brand":"visa","last4":"4242","exp_month":4,"exp_year":2031}}`
+		q := r.URL.Query()
+		switch {
+		case q.Get("expand[0]") != "setup_intent.payment_method" || q.Get("expand[1]") != "payment_intent.payment_method":
+			t.Errorf("asked for %s", r.URL.RawQuery)
+		case r.URL.Path == "/v1/checkout/sessions/cs_1":
+			_, _ = io.WriteString(w, `{"id":"cs_1","object":"checkout.session","mode":"setup","status":"complete",
+				"setup_intent":{"id":"seti_1","object":"setup_intent","status":"`+status+`",`+card+`}}`)
+		default:
+			_, _ = io.WriteString(w, `{"id":"cs_2","object":"checkout.session","mode":"payment","status":"complete",
+				"payment_intent":{"id":"pi_1","object":"payment_intent","status":"`+status+`","setup_future_usage":"`+usage+`",`+card+`}}`)
+		}
 	}))
 	t.Cleanup(server.Close)
 	p := stripe.New(stripe.Config{SecretKey: "sk_test_1", APIBase: server.URL})
-	_, card, err := p.ReadCard(t.Context(), "cs_1")
-	if want := (payment.Card{ID: "pm_1", Brand: "visa", Last4: "4242", ExpMonth: 4, ExpYear: 2031}); err != nil || card != want {
-		t.Errorf("the card is %+v, %v", card, err)
+	none, visa := payment.Card{}, payment.Card{ID: "pm_1", Brand: "visa", Last4: "4242", ExpMonth: 4, ExpYear: 2031}
+	read := func(session string, want payment.Card) {
+		t.Helper()
+		if _, card, err := p.ReadCard(t.Context(), session); err != nil || card != want {
+			t.Errorf("the card of %s is %+v, %v, want %+v", session, card, err, want)
+		}
 	}
-	status = "requires_action"
-	if _, card, err := p.ReadCard(t.Context(), "cs_1"); err != nil || card.ID != "" {
-		t.Errorf("a card that is not set up was read: %+v, %v", card, err)
-	}
+	read("cs_1", visa)
+	read("cs_2", visa)
+	usage = ""
+	read("cs_2", none) // it was not asked for
+	status, usage = "requires_action", "off_session"
+	read("cs_1", none)
+	read("cs_2", none)
 }

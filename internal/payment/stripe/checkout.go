@@ -32,6 +32,9 @@ func (p *Processor) CreateTopUp(ctx context.Context, o payment.Order) (payment.S
 	// Credit is there at once or not at all: bank debits take days, and may fail then.
 	params.PaymentMethodTypes = stripe.StringSlice([]string{"card"})
 	params.PaymentIntentData = &stripe.CheckoutSessionCreatePaymentIntentDataParams{Metadata: about}
+	if o.SaveCard { // Stripe's page says so, too
+		params.PaymentIntentData.SetupFutureUsage = stripe.String(string(stripe.PaymentIntentSetupFutureUsageOffSession))
+	}
 	params.InvoiceCreation = &stripe.CheckoutSessionCreateInvoiceCreationParams{
 		Enabled:     stripe.Bool(true),
 		InvoiceData: &stripe.CheckoutSessionCreateInvoiceCreationInvoiceDataParams{Metadata: about},

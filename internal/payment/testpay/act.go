@@ -87,7 +87,7 @@ func (s *Session) offers(outcome Outcome) bool {
 	case PayOnce:
 		return s.Mode == payment.SubscriptionMode
 	case SaveDeclined, SaveAsks:
-		return s.Mode == payment.CardMode
+		return s.Mode == payment.CardMode || s.SavesCard
 	}
 	return false
 }
@@ -117,14 +117,18 @@ func (p *Processor) pay(ctx context.Context, tx pgx.Tx, s *Session, outcome Outc
 		}
 		return p.subscribe(ctx, tx, s, card)
 	}
-	if s.Mode == payment.CardMode {
-		return p.save(ctx, tx, s, outcome)
+	if s.Mode == payment.CardMode || s.SavesCard {
+		if err := p.save(ctx, tx, s, outcome); err != nil {
+			return err
+		}
 	}
 	if _, err := tx.Exec(ctx, sqlCompleteSession, s.ID); err != nil {
-		return fmt.Errorf("pay test checkout %s: %w", s.ID, err)
+		return fmt.Errorf("complete test checkout %s: %w", s.ID, err)
 	}
-	if err := p.movePayment(ctx, tx, s); err != nil {
-		return err
+	if s.Mode == payment.TopUpMode {
+		if err := p.movePayment(ctx, tx, s); err != nil {
+			return err
+		}
 	}
 	return p.tell(ctx, tx, s.ID, stripe.EventTypeCheckoutSessionCompleted, "", s.stripe(false))
 }

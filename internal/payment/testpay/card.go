@@ -39,14 +39,18 @@ type card struct {
 	Nature     string     `db:"nature"`
 	CreatedAt  time.Time  `db:"created_at"`
 	DetachedAt *time.Time `db:"detached_at"`
+	Reissued   int        `db:"reissued"` // how often its bank issued it anew
 }
 
 // read is what may be shown of the card. The numbers are those of Stripe's own
-// test cards.
+// test cards; one issued anew has another.
 func (c *card) read() payment.Card {
-	last4 := map[string]string{goodCard: "4242", declinedCard: "0341", askingCard: "3184"}
+	last4 := map[string]string{goodCard: "4242", declinedCard: "0341", askingCard: "3184"}[c.Nature]
+	if c.Reissued > 0 {
+		last4 = "5556"
+	}
 	return payment.Card{
-		ID: c.ID, Brand: "visa", Last4: last4[c.Nature], ExpMonth: int(c.CreatedAt.Month()), ExpYear: c.CreatedAt.Year() + cardYears,
+		ID: c.ID, Brand: "visa", Last4: last4, ExpMonth: int(c.CreatedAt.Month()), ExpYear: c.CreatedAt.Year() + cardYears*(1+c.Reissued),
 	}
 }
 
@@ -62,18 +66,15 @@ func (p *Processor) CreateCardSetup(ctx context.Context, o payment.CardOrder) (p
 const sqlInsertCard = `
 insert into testpay_card (id, session_id, team_id, nature, created_at) values ($1, $2, $3, $4, $5)`
 
-// save keeps the card of a checkout, and queues what Stripe would tell of it.
+// save keeps the card of a checkout.
 func (p *Processor) save(ctx context.Context, tx pgx.Tx, s *Session, outcome Outcome) error {
 	if _, err := tx.Exec(ctx, sqlInsertCard, "pm_"+draw(), s.ID, s.TeamID, natures[outcome], p.Clock.Now()); err != nil {
 		return fmt.Errorf("save the card of test checkout %s: %w", s.ID, err)
 	}
-	if _, err := tx.Exec(ctx, sqlCompleteSession, s.ID); err != nil {
-		return fmt.Errorf("complete test checkout %s: %w", s.ID, err)
-	}
-	return p.tell(ctx, tx, s.ID, stripe.EventTypeCheckoutSessionCompleted, "", s.stripe(false))
+	return nil
 }
 
-const cardColumns = `select id, session_id, team_id, nature, created_at, detached_at from testpay_card`
+const cardColumns = `select id, session_id, team_id, nature, created_at, detached_at, reissued from testpay_card`
 
 const sqlFindCardOf = cardColumns + ` where session_id = $1`
 
@@ -106,6 +107,78 @@ func (p *Processor) ReadCard(ctx context.Context, sessionID string) (payment.Ses
 		return session, payment.Card{}, err
 	}
 	return session, saved.read(), nil
+}
+
+// FindCard tells how a saved card stands; false: it is kept no more.
+func (p *Processor) FindCard(ctx context.Context, cardID string) (payment.Card, bool, error) {
+	saved, err := findCard(ctx, p.Pool, sqlFindCard, cardID)
+	if err != nil || saved == nil || saved.DetachedAt != nil {
+		return payment.Card{}, false, err
+	}
+	return saved.read(), true, nil
+}
+
+const sqlReissueCard = `
+update testpay_card set reissued = reissued + 1 where id = $1 and detached_at is null returning session_id, reissued`
+
+// Reissue has a saved card's bank issue it anew, under another number and with a
+// later expiry, and queues what Stripe would tell of it. The fault is
+// ErrNoPayment.
+func (p *Processor) Reissue(ctx context.Context, cardID string) (SavedCard, error) {
+	err := pg.InTx(ctx, p.Pool, func(tx pgx.Tx) error {
+		var sessionID string
+		var reissued int
+		err := tx.QueryRow(ctx, sqlReissueCard, cardID).Scan(&sessionID, &reissued)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return ErrNoPayment
+		}
+		if err != nil {
+			return fmt.Errorf("issue test card %s anew: %w", cardID, err)
+		}
+		return p.tell(ctx, tx, sessionID, stripe.EventTypePaymentMethodAutomaticallyUpdated, fmt.Sprintf("%s:%d", cardID, reissued), cardObject{
+			ID: cardID, Object: "payment_method", Created: p.Clock.Now().Unix(), Metadata: map[string]string{}, Type: "card",
+		})
+	})
+	if err != nil {
+		return SavedCard{}, err
+	}
+	now, err := findCard(ctx, p.Pool, sqlFindCard, cardID)
+	if err != nil {
+		return SavedCard{}, err
+	}
+	return now.saved(), nil
+}
+
+// A SavedCard is a card as the dev door tells of it.
+type SavedCard struct {
+	ID     string `json:"id"`
+	TeamID string `json:"team_id"`
+	Last4  string `json:"last4"`
+	Until  string `json:"until"` // month/year
+}
+
+func (c *card) saved() SavedCard {
+	shown := c.read()
+	return SavedCard{ID: c.ID, TeamID: c.TeamID.String(), Last4: shown.Last4, Until: fmt.Sprintf("%02d/%d", shown.ExpMonth, shown.ExpYear)}
+}
+
+const sqlListCards = cardColumns + ` where detached_at is null order by created_at desc, id limit 200`
+
+// cards lists the newest cards that are kept.
+func (p *Processor) cards(ctx context.Context) ([]SavedCard, error) {
+	rows, err := p.Pool.Query(ctx, sqlListCards)
+	if err != nil {
+		return nil, fmt.Errorf("list test cards: %w", err)
+	}
+	kept, err := pgx.CollectRows(rows, pgx.RowToStructByName[card])
+	if err != nil {
+		return nil, fmt.Errorf("list test cards: %w", err)
+	}
+	saved := make([]SavedCard, len(kept))
+	for i := range kept {
+		saved[i] = kept[i].saved()
+	}
+	return saved, nil
 }
 
 const sqlDetachCard = `update testpay_card set detached_at = $2 where id = $1 and detached_at is null returning session_id`

@@ -1,6 +1,7 @@
 package testpay_test
 
 import (
+	"errors"
 	"net/http/httptest"
 	"path"
 	"slices"
@@ -98,6 +99,64 @@ func TestNaturesOfSavedCards(t *testing.T) {
 				t.Errorf("%s: %+v", outcome, a)
 			}
 			l.want(want.credit)
+		}
+	}
+}
+
+// A top-up that saves its card credits what was paid, and keeps the card that was
+// chosen; its bank may issue it anew.
+func TestATopUpSavesItsCard(t *testing.T) {
+	t.Parallel()
+	for outcome, last4 := range map[testpay.Outcome]string{testpay.Pay: "4242", testpay.SaveDeclined: "0341", testpay.SaveAsks: "3184"} {
+		for _, chaos := range []testpay.Chaos{{}, {Duplicate: true, Reorder: true, DelaySeconds: 2}} {
+			l := newTill(t)
+			l.must(l.cashier.SetChaos(t.Context(), chaos))
+			address, err := l.pay.CheckoutCredit(t.Context(), l.scope, payment.CreditRequest{Amount: "12.50", SaveCard: true}, idem.Request{})
+			l.must(err)
+			for range 2 {
+				l.act(path.Base(address), outcome)
+			}
+			for range 5 {
+				l.settle()
+				l.clock.Advance(time.Second)
+				l.must(l.cashier.DeliverDue(t.Context()))
+			}
+			l.settle()
+			l.want(12*money.Dollar + 50*money.Cent)
+			a := l.auto()
+			if a.State != payment.AutoOff || a.Card == nil || a.Card.Last4 != last4 {
+				t.Errorf("%s: %+v", outcome, a)
+				continue
+			}
+			if outcome != testpay.Pay || chaos.Reorder {
+				continue
+			}
+			anew, err := l.cashier.Reissue(t.Context(), a.Card.ID)
+			l.must(err)
+			l.settle()
+			if now := l.auto().Card; now.Last4 == last4 || now.Last4 != anew.Last4 || now.ExpYear <= a.Card.ExpYear {
+				t.Errorf("the card issued anew is %+v", now)
+			}
+		}
+	}
+}
+
+// The page of a top-up offers cards only where one is saved.
+func TestCardsOfATopUpAreOfferedWhereOneIsSaved(t *testing.T) {
+	t.Parallel()
+	l := newTill(t)
+	if _, err := l.cashier.Act(t.Context(), l.order("5"), testpay.SaveDeclined); !errors.Is(err, testpay.ErrOutcome) {
+		t.Errorf("a card at a plain top-up: %v", err)
+	}
+	for save, want := range map[bool]int{false: 0, true: 2} {
+		address, err := l.pay.CheckoutCredit(t.Context(), l.scope, payment.CreditRequest{Amount: "5", SaveCard: save}, idem.Request{})
+		l.must(err)
+		s, err := l.cashier.Find(t.Context(), path.Base(address))
+		l.must(err)
+		page := httptest.NewRecorder()
+		l.must(l.cashier.Page(page, s, false))
+		if got := strings.Count(page.Body.String(), `value="save_`); got != want || strings.Contains(page.Body.String(), "The card is saved for") != save {
+			t.Errorf("the page of a top-up (saves: %t) offers %d cards", save, got)
 		}
 	}
 }

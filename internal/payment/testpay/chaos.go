@@ -78,8 +78,9 @@ func (c Chaos) wait() time.Duration {
 
 // A Ledger is what this processor has collected, for people who test.
 type Ledger struct {
-	Chaos    Chaos     `json:"chaos"`
-	Payments []Payment `json:"payments"`
+	Chaos    Chaos       `json:"chaos"`
+	Payments []Payment   `json:"payments"`
+	Cards    []SavedCard `json:"cards"`
 }
 
 // A Payment is a paid top-up with what became of it.
@@ -101,7 +102,7 @@ select c.id, c.session_id, s.payment_id, c.amount_usd_micro, c.status, c.created
 from testpay_case c join testpay_session s on s.id = c.session_id
 where c.session_id = any($1) order by c.created_at, c.id`
 
-// Ledger lists the newest paid top-ups.
+// Ledger lists the newest paid top-ups and saved cards.
 func (p *Processor) Ledger(ctx context.Context) (Ledger, error) {
 	chaos, err := readChaos(ctx, p.Pool)
 	if err != nil {
@@ -130,5 +131,9 @@ func (p *Processor) Ledger(ctx context.Context) (Ledger, error) {
 		one := &payments[at[c.SessionID]]
 		one.Cases = append(one.Cases, c)
 	}
-	return Ledger{Chaos: chaos, Payments: payments}, nil
+	cards, err := p.cards(ctx)
+	if err != nil {
+		return Ledger{}, err
+	}
+	return Ledger{Chaos: chaos, Payments: payments, Cards: cards}, nil
 }

@@ -34,13 +34,13 @@ type pageData struct {
 	ID, Title, For, Amount, Per, Parts string
 	State, SuccessURL, CancelURL       string
 	Back                               string // what the way back leads to
-	Declined, Saves                    bool   // Saves: a card, and nothing is paid
+	Declined, Saves, Keeps             bool   // Saves: a card, and nothing is paid; Keeps: the card of a payment
 	Style                              template.CSS
 }
 
 // Page writes a checkout's page: dark, without script, with a form that posts
 // outcome=pay, decline or cancel, for a subscription also pay_once, and for a
-// card also save_declined and save_asks, to the same address. declined says that the
+// card that is kept also save_declined and save_asks, to the same address. declined says that the
 // payer comes back from a declined card.
 func (p *Processor) Page(w http.ResponseWriter, s *Session, declined bool) error {
 	data := pageData{
@@ -62,6 +62,10 @@ func (p *Processor) Page(w http.ResponseWriter, s *Session, declined bool) error
 	if s.Mode == payment.CardMode {
 		data.Title, data.Amount, data.Saves = "Save a card", "", true
 		data.Parts = "For automatic top-ups of the wallet. Nothing is charged now."
+	}
+	if s.SavesCard {
+		data.Keeps = true
+		data.Parts = "The card is saved for automatic top-ups, which an admin of the team turns on and off."
 	}
 	data.Declined = declined && data.State == "open"
 	var page bytes.Buffer

@@ -99,15 +99,15 @@ func (p *Processor) Verify(body []byte, signature string, wall time.Time) (payme
 
 const sqlInsertSession = `
 insert into testpay_session (id, order_id, team_id, payment_id, amount_usd_micro, status, success_url, cancel_url, created_at, expires_at,
-  mode, team_name, email, quantity)
-values (@id, @order, @team, @payment, @amount, 'open', @success, @cancel, @at, @expires, @mode, @name, @email, @quantity)
+  mode, team_name, email, quantity, saves_card)
+values (@id, @order, @team, @payment, @amount, 'open', @success, @cancel, @at, @expires, @mode, @name, @email, @quantity, @saves)
 on conflict (order_id) do nothing`
 
 const sessionColumns = `
 select id, order_id, team_id, payment_id, amount_usd_micro, status, success_url, cancel_url, created_at, expires_at,
   mode, team_name, email, quantity, coalesce(customer_id, '') as customer_id,
   coalesce(subscription_id, '') as subscription_id, coalesce(invoice_id, '') as invoice_id,
-  coalesce(card_id, '') as card_id, coalesce(failure, '') as failure
+  coalesce(card_id, '') as card_id, coalesce(failure, '') as failure, saves_card
 from testpay_session`
 
 const sqlFindOrder = sessionColumns + ` where order_id = $1`
@@ -141,6 +141,10 @@ type Session struct {
 	// Of a charge.
 	CardID  string `db:"card_id"`
 	Failure string `db:"failure"` // Stripe's word; empty: it is paid
+
+	// SavesCard says of a top-up that its card is kept for payments without its
+	// owner.
+	SavesCard bool `db:"saves_card"`
 }
 
 // expired says whether an open session can no longer be paid.
@@ -173,7 +177,7 @@ func (p *Processor) PortalURL(context.Context, string, string) (string, error) {
 func (p *Processor) CreateTopUp(ctx context.Context, o payment.Order) (payment.Session, error) {
 	return p.create(ctx, &Session{
 		OrderID: o.ID, TeamID: o.TeamID, Amount: o.Amount, Mode: payment.TopUpMode, Quantity: 1,
-		SuccessURL: o.SuccessURL, CancelURL: o.CancelURL, Email: o.Email,
+		SuccessURL: o.SuccessURL, CancelURL: o.CancelURL, Email: o.Email, SavesCard: o.SaveCard,
 	})
 }
 
@@ -191,6 +195,7 @@ func (p *Processor) create(ctx context.Context, s *Session) (payment.Session, er
 		"id": "cs_test_" + draw(), "order": s.OrderID, "team": s.TeamID, "payment": "pi_" + draw(), "amount": s.Amount,
 		"success": s.SuccessURL, "cancel": s.CancelURL, "at": at, "expires": at.Add(lifetime),
 		"mode": s.Mode, "name": s.TeamName, "email": s.Email, "quantity": s.Quantity,
+		"saves": s.SavesCard,
 	})
 	if err != nil {
 		return payment.Session{}, fmt.Errorf("open a test checkout for order %s: %w", s.OrderID, err)

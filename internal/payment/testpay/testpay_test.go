@@ -105,7 +105,7 @@ func (l *till) webhook(w http.ResponseWriter, r *http.Request) {
 // order opens a checkout and returns its id.
 func (l *till) order(amount string) string {
 	l.t.Helper()
-	url, err := l.pay.CheckoutCredit(l.t.Context(), l.scope, amount, idem.Request{})
+	url, err := l.pay.CheckoutCredit(l.t.Context(), l.scope, payment.CreditRequest{Amount: amount}, idem.Request{})
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -814,6 +814,8 @@ export interface components {
              * @description USD, 0.01 to 10000, at most 2 decimals.
              */
             amount: number;
+            /** @description The card is saved for automatic top-ups, which an admin agrees to separately. Admins only. */
+            save_card?: boolean;
         };
         Folder: {
             /** @description Folders first, each by name. */

@@ -692,6 +692,9 @@ export const copy = {
     expired: (date: string) => `Expired ${date}. Replace it.`,
     noCard: 'Saved with the payment provider, for auto top-up only. Nothing is charged now.',
     save: 'Save a card',
+    keep: 'Save this card for auto top-up',
+    keepText:
+      'Nothing is charged by itself until you turn auto top-up on. You can remove the card at any time.',
     replace: 'Replace',
     replaceLabel: 'Replace the card',
     remove: 'Remove',

@@ -1,4 +1,4 @@
-import { type FormEvent, useState } from 'react'
+import { type FormEvent, lazy, Suspense, useState } from 'react'
 import { copy } from '@/copy/en'
 import { useSession, useTeam } from '@/features/session/queries'
 import { Button } from '@/ui/button'
@@ -7,6 +7,8 @@ import { usePageRestored } from '@/ui/page-restored'
 import { parseAmount } from './model'
 import { useCreditCheckout } from './queries'
 
+const SaveCard = lazy(() => import('./save-card'))
+
 const quickAmounts = [5, 25, 100, 1000] as const
 
 /** Fills the wallet through the payment page. */
@@ -14,6 +16,7 @@ export function AddCredit() {
   const signedIn = useSession().status === 'in'
   const { team } = useTeam()
   const [text, setText] = useState('')
+  const [savingFor, setSavingFor] = useState<string | null>(null)
   const { mutate, isPending, isSuccess, reset } = useCreditCheckout()
   usePageRestored(reset)
   // After a success the browser is on its way to the payment page.
@@ -23,7 +26,7 @@ export function AddCredit() {
     event.preventDefault()
     const amount = parseAmount(text)
     if (amount === null || !team) return
-    mutate({ teamId: team.id, amount })
+    mutate({ teamId: team.id, amount, saveCard: savingFor === team.id })
   }
   return (
     <section className="card p-5">
@@ -80,6 +83,15 @@ export function AddCredit() {
           {busy ? copy.billing.processing : copy.billing.pay}
         </Button>
       </form>
+      {team?.role === 'admin' && text !== '' ? (
+        <Suspense>
+          <SaveCard
+            teamId={team.id}
+            checked={savingFor === team.id}
+            onChange={(on) => setSavingFor(on ? team.id : null)}
+          />
+        </Suspense>
+      ) : null}
     </section>
   )
 }

@@ -9,17 +9,24 @@ import { asRecord, readStored, writeStored } from '@/lib/storage'
 import { alertToast } from '@/ui/toast'
 import { newestCredit } from './model'
 
+interface CreditOrder {
+  teamId: string
+  amount: number
+  /** Whether the team keeps the card for automatic top-ups. */
+  saveCard: boolean
+}
+
 /** Starts a top-up and leaves for the payment page. */
 export function useCreditCheckout() {
   const client = useQueryClient()
   const [keys] = useState(onceKeys)
   return useMutation({
-    mutationFn: async ({ teamId, amount }: { teamId: string; amount: number }) =>
+    mutationFn: async ({ teamId, amount, saveCard }: CreditOrder) =>
       call(
         'post',
         '/wallet/credit/checkout',
-        { query: { team_id: teamId }, body: { amount } },
-        { key: keys.of({ teamId, amount }) },
+        { query: { team_id: teamId }, body: saveCard ? { amount, save_card: true } : { amount } },
+        { key: keys.of({ teamId, amount, saveCard }) },
       ),
     onSuccess: async ({ checkout_url }, { teamId }) => {
       keys.forget()

@@ -3,7 +3,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { copy } from '@/copy/en'
 import { selectTeam, userInfoQuery, useSession, useTeam } from '@/features/session/queries'
-import { balanceQuery, transactionsQuery } from '@/features/wallet/queries'
+import { autoTopUpKey, balanceQuery, transactionsQuery } from '@/features/wallet/queries'
 import { wait } from '@/lib/poll'
 import { newestCredit } from './model'
 import { creditOnLeaving } from './queries'
@@ -119,6 +119,9 @@ function useCheckout(say: Say): void {
         const newest = rows ? newestCredit(rows) : null
         if (known !== null && newest !== null && newest !== known) {
           say({ tone: 'success', text: copy.billing.credited })
+          // A card that was saved with the payment is read just after it.
+          await wait(creditPause, abort.signal)
+          void client.invalidateQueries({ queryKey: autoTopUpKey(teamId) })
           return
         }
         known ??= newest
