@@ -255,6 +255,40 @@ func TestTransactionsGoOnInTheLink(t *testing.T) {
 	}
 }
 
+// A payment's row links its receipt for who may read the team's history, while
+// the receipt's address lasts; another team that knows the payment has no link.
+func TestReceiptsAreLinkedInTheHistory(t *testing.T) {
+	t.Parallel()
+	w := newTown(t)
+	p, stranger := w.move(0), w.move(0)
+	seen := w.clock.Wall()
+	_, err := w.pool.Exec(t.Context(), `insert into topup (id, team_id, user_id, amount_usd_micro, processor, status, payment_id, created_at, opened_at, closed_at, receipt_url, receipt_seen_at)
+		values (gen_random_uuid(), $1, $2, 5000000, 'test', 'paid', 'pi_1', $3, $3, $3, 'https://pay.test/receipt/1', $3),
+		(gen_random_uuid(), $1, $2, 5000000, 'test', 'paid', 'pi_2', $3, $3, $3, null, null)`, p.team, p.token, seen)
+	w.must(err)
+	for _, team := range []string{p.team, stranger.team} {
+		for _, payment := range []string{"pi_1", "pi_2"} {
+			w.must(pg.InTx(t.Context(), w.pool, func(tx pgx.Tx) error {
+				_, err := w.wallet.CreditTx(t.Context(), tx, wallet.Credit{
+					TeamID: uuid.MustParse(team), Amount: 5 * money.Dollar, Source: wallet.Test, Key: team + payment, ReferenceID: payment, At: w.clock.Now(),
+				})
+				return err
+			}))
+		}
+	}
+	want := func(when string, who person, linked int) {
+		t.Helper()
+		body := w.is(w.call(who.token, "GET", "/wallet/transactions?team_id="+who.team, ""), 200).Body.String()
+		if got := strings.Count(body, `"receipt_url"`); got != linked || linked == 1 && !strings.Contains(body, `"reference_id":"pi_1","receipt_url":"https://pay.test/receipt/1"`) {
+			t.Errorf("%s %d receipts are linked, want %d: %s", when, got, linked, body)
+		}
+	}
+	want("for the team", p, 1)
+	want("for a stranger", stranger, 0)
+	w.clock.Advance(21 * 24 * time.Hour)
+	want("once the address is old", p, 0)
+}
+
 func TestTransactionsRefuse(t *testing.T) {
 	t.Parallel()
 	w := newTown(t)

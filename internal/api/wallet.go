@@ -90,11 +90,37 @@ func (s *server) transactions(ctx context.Context, p team.Person, in transaction
 		return nil, err
 	}
 	out := &transactionsOut{Body: listOf(rows, transactionOf).Body}
+	if err := s.addReceipts(ctx, scope, out.Body); err != nil {
+		return nil, err
+	}
 	if next != "" {
 		q := url.Values{"team_id": {in.TeamID}, "limit": {strconv.Itoa(in.Limit)}, "cursor": {next}}
 		out.Link = "</api/wallet/transactions?" + q.Encode() + `>; rel="next"`
 	}
 	return out, nil
+}
+
+// addReceipts links the receipts of the team's payments.
+func (s *server) addReceipts(ctx context.Context, scope team.Scope, rows []apitype.Transaction) error {
+	var payments []string
+	for _, row := range rows {
+		if row.TransactionType == "credit" && row.ReferenceID != nil {
+			payments = append(payments, *row.ReferenceID)
+		}
+	}
+	if len(payments) == 0 {
+		return nil
+	}
+	receipts, err := s.Payments.KnownReceipts(ctx, scope, payments)
+	if err != nil {
+		return err
+	}
+	for i, row := range rows {
+		if row.TransactionType == "credit" && row.ReferenceID != nil {
+			rows[i].ReceiptURL = text(receipts[*row.ReferenceID])
+		}
+	}
+	return nil
 }
 
 func transactionOf(t wallet.Transaction) apitype.Transaction {

@@ -24,6 +24,7 @@ type Transaction struct {
 	Amount          Decimal   `json:"amount" doc:"USD, signed."`
 	Description     string    `json:"description"`
 	ReferenceID     *string   `json:"reference_id"`
+	ReceiptURL      *string   `json:"receipt_url,omitempty" doc:"Of a payment by card: its receipt, while that address lasts. Older ones are in the month's statement."`
 }
 
 // CreditCheckout asks to add money.

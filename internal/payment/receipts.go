@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"homeport.dev/homeport/internal/team"
 )
 
 const (
@@ -100,4 +102,28 @@ func (s *Service) Receipts(ctx context.Context, payments []string) (map[string]s
 		}
 	}
 	return receipts, ctx.Err()
+}
+
+const sqlListKnownReceipts = `
+select payment_id, receipt_url from topup
+where team_id = $1 and payment_id = any($2) and status = 'paid' and receipt_url is not null and receipt_seen_at > $3`
+
+// KnownReceipts returns the addresses of the receipts of the scope's team's
+// payments, by the payment's id, as far as they are known and still last. Nobody
+// is asked; a statement has the others, too.
+func (s *Service) KnownReceipts(ctx context.Context, scope team.Scope, payments []string) (map[string]string, error) {
+	rows, err := s.Pool.Query(ctx, sqlListKnownReceipts, scope.TeamID(), payments, s.Clock.Wall().Add(-receiptLasts))
+	if err != nil {
+		return nil, fmt.Errorf("list the receipts of team %s: %w", scope.TeamID(), err)
+	}
+	receipts := make(map[string]string)
+	var paymentID, address string
+	_, err = pgx.ForEachRow(rows, []any{&paymentID, &address}, func() error {
+		receipts[paymentID] = address
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the receipts of team %s: %w", scope.TeamID(), err)
+	}
+	return receipts, nil
 }

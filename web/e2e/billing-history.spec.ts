@@ -3,6 +3,7 @@ import type { Page } from '@playwright/test'
 import { answer, Requests } from './answers'
 import { ago, aPod, aTransaction, aVolume, id } from './bodies'
 import { expect, test } from './fixture'
+import { expectAccessible } from './looks'
 
 const ready = 'oklch(0.8 0.15 158)'
 const tide = 'oklch(0.78 0.11 228)'
@@ -47,6 +48,44 @@ test('171 three tabs, Credit Added first, with tab roles and arrow keys', async 
   await expect(page.getByRole('tabpanel', { name: 'Credit Added' })).toBeVisible()
   await page.keyboard.press('ArrowLeft')
   await expect(page.getByRole('tabpanel', { name: 'Storage Transactions' })).toBeVisible()
+})
+
+test('a payment links its receipt, on the page of who took it', async ({ page, visit, seeds, homeport }) => {
+  const as = await seeds.newcomer()
+  const { checkout_url } = await as.post<{ checkout_url: string }>(
+    `/wallet/credit/checkout?team_id=${as.teamId}`,
+    {
+      amount: 1234.5,
+    },
+  )
+  await fetch(checkout_url, {
+    method: 'POST',
+    body: new URLSearchParams({ outcome: 'pay' }),
+    redirect: 'manual',
+  })
+  const receipt = `${homeport.url}${new URL(checkout_url).pathname}/receipt`
+  await answer(page, 'get', '/wallet/transactions', [
+    aTransaction({
+      id: id('a'),
+      amount: 1234.5,
+      description: 'by card',
+      reference_id: 'pi_1',
+      receipt_url: receipt,
+    }),
+    aTransaction({ id: id('b'), amount: 5, description: 'goodwill' }),
+  ])
+  await visit('/billing', { as })
+  await expect(page.getByRole('row', { name: /goodwill/ }).getByRole('link')).toHaveCount(0)
+  const opened = page.waitForEvent('popup')
+  await page
+    .getByRole('row', { name: /by card/ })
+    .getByRole('link', { name: 'Receipt' })
+    .click()
+  const popup = await opened
+  await expect(popup.getByRole('heading', { name: 'Receipt' })).toBeVisible()
+  await expect(popup.getByRole('row', { name: /Paid by test card/ })).toContainText('$1,234.50')
+  await expectAccessible(popup)
+  await expectAccessible(page)
 })
 
 test('171a debits and refunds without a resource are on Credit Added', async ({ page, visit, seeds }) => {

@@ -1240,6 +1240,8 @@ export interface components {
             created_at: string;
             description: string;
             id: string;
+            /** @description Of a payment by card: its receipt, while that address lasts. Older ones are in the month's statement. */
+            receipt_url?: string;
             reference_id: string | null;
             resource_id: string | null;
             /** @description pod-runtime or volume-storage; null for money in and out. */

@@ -84,7 +84,19 @@ function columnsFor(activePods: readonly string[], now: number): readonly Column
       header: heads.reference,
       width: 'w-[150px]',
       cell: (row) => (
-        <span className="num text-low">{referenceText(row.reference_id) ?? copy.billing.noReference}</span>
+        <>
+          <span className="num text-low">{referenceText(row.reference_id) ?? copy.billing.noReference}</span>
+          {row.receipt_url ? (
+            <a
+              href={row.receipt_url}
+              target="_blank"
+              rel="noreferrer"
+              className="block w-fit rounded-badge text-hi text-meta underline decoration-line-3 underline-offset-3 hover:decoration-beacon"
+            >
+              {copy.billing.receipt}
+            </a>
+          ) : null}
+        </>
       ),
     },
   ]
