@@ -127,6 +127,7 @@ func (a *App) always() []loop {
 		{"late money", 10 * time.Second, a.returnLateMoney},
 		{"unpaid teams", time.Minute, a.payments.ExpireTeams},
 		{"unpaid plans", time.Minute, a.payments.FollowGraces},
+		{"ended plans", time.Minute, a.payments.FollowEndings},
 		{"snapshots", 10 * time.Second, a.volumes.PublishDue},
 		{"purge", time.Minute, a.meter.PurgeSweep},
 		{"staged snapshots", time.Hour, a.volumes.SweepStaging},

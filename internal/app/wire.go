@@ -259,6 +259,7 @@ func (a *App) wireMoney(ctx context.Context) error {
 			return a.notices.PostTx(ctx, tx, topUpNotice(n))
 		},
 		RestoredAt: a.pods.RestoredAt,
+		OnEnding:   a.tellEndingTx,
 	})
 	a.notices = notice.New(notice.Deps{
 		Pool: a.pool, Clock: a.clock, Logger: a.logger, Jobs: a.queue, Mail: a.sender, Teams: a.teams, Wallet: a.wallet,

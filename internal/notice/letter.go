@@ -96,6 +96,18 @@ var letters = map[Kind]func(name string, f Facts) mail.Layout{
 		return plan("The Pro plan of "+cut(name)+" ends in 72 hours",
 			"The subscription of the team "+plain(name)+" is still not paid. Its Pro plan ends on "+at(f.EndsAt)+".", f)
 	},
+	PlanEnded: func(name string, f Facts) mail.Layout {
+		prices := "No pod of the team runs now. Pods will cost the list price: Pro's discount of 16% ends."
+		if f.Running > 0 {
+			prices = running(f.Running) + " " + rate(f.Spending) + " per hour now. From then on it is the list price, " + rate(f.List) + " per hour: Pro's discount of 16% ends."
+		}
+		return mail.Layout{Title: "The Pro plan of " + cut(name) + " ends on " + day(f.EndsAt), Paragraphs: []string{
+			"The subscription of the team " + plain(name) + " was ended. It is paid until " + at(f.EndsAt) + "; then the team is on the Hobby plan.",
+			prices,
+			"Hobby's limits on GPUs and on the month's spending hold from then on, pending invitations are cancelled, and everybody but one admin becomes a viewer. Volumes are kept and stay usable.",
+			"Until then an admin can keep Pro on the billing page. Nothing else has to be done.",
+		}, Action: &mail.Action{Label: "Open billing"}}
+	},
 	TopUpDeclined: func(name string, f Facts) mail.Layout {
 		return topUp("An automatic top-up of "+cut(name)+" was declined",
 			f.Card+" was declined for the automatic top-up of "+usd(f.Amount)+" of the team "+plain(name)+". Nothing was charged.",
@@ -206,6 +218,13 @@ func day(t *time.Time) string {
 		return "an unknown day"
 	}
 	return t.UTC().Format("2 January 2006")
+}
+
+func running(n int) string {
+	if n == 1 {
+		return "Its pod costs"
+	}
+	return fmt.Sprintf("Its %d pods cost", n)
 }
 
 func volumes(n int) string {

@@ -52,6 +52,7 @@ const (
 	SpendLimit    Kind = "spend_limit" // pods end within the hour
 	PlanUnpaid    Kind = "plan_unpaid" // a payment failed: 7 days with everything
 	PlanEnds      Kind = "plan_ends"   // 72 hours of them are left
+	PlanEnded     Kind = "plan_ended"  // by an admin: 72 hours of the month that is paid for are left
 
 	TopUpDeclined       Kind = "topup_declined"       // an automatic one: it is tried again
 	TopUpOff            Kind = "topup_off"            // declined too often: they are off
@@ -64,12 +65,14 @@ const (
 type Facts struct {
 	Balance  money.USD  `json:"balance,omitempty"`
 	Spending money.Rate `json:"spending,omitempty"`
+	List     money.Rate `json:"list,omitempty"` // what costs Spending now, at list prices
 	Spent    money.USD  `json:"spent,omitempty"`
 	Limit    money.USD  `json:"limit,omitempty"`
 	Volumes  int        `json:"volumes,omitempty"`
-	Pods     bool       `json:"pods,omitempty"`   // some of the spending is for pods
-	Amount   money.USD  `json:"amount,omitempty"` // of one automatic top-up
-	Card     string     `json:"card,omitempty"`   // that pays them: "Visa ending in 4242"
+	Pods     bool       `json:"pods,omitempty"`    // some of the spending is for pods
+	Running  int        `json:"running,omitempty"` // how many pods that spending is for
+	Amount   money.USD  `json:"amount,omitempty"`  // of one automatic top-up
+	Card     string     `json:"card,omitempty"`    // that pays them: "Visa ending in 4242"
 	// When what the notice warns of happens; of a top-up, when it is tried again.
 	EndsAt *time.Time `json:"ends_at,omitempty"`
 }

@@ -208,6 +208,9 @@ type Deps struct {
 	// has not confirmed; nil = it is not. It does not know what saved cards paid
 	// after its backup, so none is charged until then. nil: it never is.
 	RestoredAt func(ctx context.Context) (*time.Time, error)
+	// OnEnding tells a team that its plan ends soon because its subscription was
+	// ended. The team is locked. nil: nobody is told.
+	OnEnding func(ctx context.Context, tx pgx.Tx, e Ending) error
 }
 
 // A Service takes payments. It is safe for concurrent use, also by several

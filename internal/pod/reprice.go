@@ -34,6 +34,30 @@ type pricedRow struct {
 	ListRate money.Rate `db:"list_rate_usd_micro_per_hour"`
 }
 
+const sqlSumRates = `
+select coalesce(sum(rate_usd_micro_per_hour), 0)::bigint as now, coalesce(sum(list_rate_usd_micro_per_hour), 0)::bigint as list, count(*) as pods
+from pod where team_id = $1 and status in ('pending', 'starting', 'mounting', 'ready')`
+
+// Rates are what a team's pods cost per hour together.
+type Rates struct {
+	Now  money.Rate `db:"now"`
+	List money.Rate `db:"list"` // at list prices
+	Pods int        `db:"pods"`
+}
+
+// RatesTx sums up what a team's pods cost.
+func (s *Service) RatesTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID) (Rates, error) {
+	rows, err := tx.Query(ctx, sqlSumRates, teamID)
+	if err != nil {
+		return Rates{}, fmt.Errorf("sum the rates of team %s: %w", teamID, err)
+	}
+	sum, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[Rates])
+	if err != nil {
+		return Rates{}, fmt.Errorf("sum the rates of team %s: %w", teamID, err)
+	}
+	return sum, nil
+}
+
 // RepriceTx gives a team's pods the price of another plan from an instant on,
 // out of the list price that was theirs when they were made: what a cloud asks
 // today changes nothing (server rule 2). The team is locked.
