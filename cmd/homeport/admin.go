@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -89,15 +90,21 @@ func ledgerCommand(s *settings) *cobra.Command {
 
 func reconcileCommand(s *settings) *cobra.Command {
 	var asJSON bool
-	var day string
+	var day, subject, note, by string
 	reconcile := &cobra.Command{
 		Use: "reconcile", Short: "Compare the payment processor's book with the clearing account", Args: cobra.NoArgs,
 		Long: "Read the processor's own record of the days that are over, or of one day, and compare it with the clearing account.\n" +
 			"What our side did not hear of is read again and done; what still differs is listed, and adjusted by nobody.\n" +
-			"The exit status is 1 while something differs.",
+			"The exit status is 1 while something differs that was not acknowledged.\n" +
+			"With --acknowledge nothing is read: somebody knows why the books differ about a payment, refund or line. It stays listed,\n" +
+			"but counts no more, here and in the metrics, unless it changes.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withAdmin(cmd, s, func(ctx context.Context, m *app.Admin) error {
-				r, err := m.ReconcileClearing(ctx, day)
+				run := func() (app.ClearingReport, error) { return m.ReconcileClearing(ctx, day) }
+				if subject != "" {
+					run = func() (app.ClearingReport, error) { return m.AcknowledgeClearing(ctx, subject, note, by) }
+				}
+				r, err := run()
 				if err != nil {
 					return err
 				}
@@ -105,7 +112,7 @@ func reconcileCommand(s *settings) *cobra.Command {
 					return err
 				}
 				if !r.OK {
-					return fmt.Errorf("the books differ in %d places", len(r.Problems))
+					return fmt.Errorf("the books differ in %d places", r.Differing)
 				}
 				return nil
 			})
@@ -113,6 +120,11 @@ func reconcileCommand(s *settings) *cobra.Command {
 	}
 	reconcile.Flags().BoolVar(&asJSON, "json", false, "one JSON object")
 	reconcile.Flags().StringVar(&day, "day", "", "a UTC day, as 2027-03-14; read again if it was read")
+	reconcile.Flags().StringVar(&subject, "acknowledge", "", "the payment, refund, dispute or line, as it is listed")
+	reconcile.Flags().StringVar(&note, "note", "", "what it is")
+	reconcile.Flags().StringVar(&by, "by", os.Getenv("USER"), "who knows")
+	reconcile.MarkFlagsRequiredTogether("acknowledge", "note")
+	reconcile.MarkFlagsMutuallyExclusive("acknowledge", "day")
 	return reconcile
 }
 
@@ -121,7 +133,7 @@ func clearingText(r app.ClearingReport) string {
 	if r.OK {
 		text += "the books agree."
 	} else {
-		text += fmt.Sprintf("the books differ in %d places, by %s USD.", len(r.Problems), r.DifferenceUSD)
+		text += fmt.Sprintf("the books differ in %d places, by %s USD.", r.Differing, r.DifferenceUSD)
 	}
 	for _, d := range r.Days {
 		text += fmt.Sprintf("\n%s  payments %s, refunds %s, disputes %s, fees %s, payouts %s, others %s",
@@ -129,6 +141,9 @@ func clearingText(r app.ClearingReport) string {
 	}
 	for _, p := range r.Problems {
 		text += fmt.Sprintf("\n%-15s %s (%s USD): %s", p.Kind, p.Subject, p.OffUSD, p.Detail)
+		if p.AcknowledgedAt != nil {
+			text += fmt.Sprintf("\n%-15s on %s by %s: %s", "  acknowledged", p.AcknowledgedAt.Format(time.DateOnly), p.AcknowledgedBy, p.Note)
+		}
 	}
 	return text
 }

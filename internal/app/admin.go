@@ -117,7 +117,8 @@ type ClearingReport struct {
 	OK            bool              `json:"ok"`
 	Days          []ClearingDay     `json:"days"` // that were read
 	Repaired      int               `json:"repaired"`
-	DifferenceUSD apitype.Decimal   `json:"difference_usd"`
+	DifferenceUSD apitype.Decimal   `json:"difference_usd"` // but for what was acknowledged
+	Differing     int               `json:"differing"`      // problems that were not
 	Problems      []ClearingProblem `json:"problems"`
 }
 
@@ -141,6 +142,23 @@ type ClearingProblem struct {
 	FoundAt time.Time       `json:"found_at"`
 	Detail  string          `json:"detail"`
 	OffUSD  apitype.Decimal `json:"off_usd"`
+	// Of one that an operator acknowledged: it counts no more.
+	AcknowledgedAt *time.Time `json:"acknowledged_at,omitempty"`
+	AcknowledgedBy string     `json:"acknowledged_by,omitempty"`
+	Note           string     `json:"note,omitempty"`
+}
+
+// AcknowledgeClearing notes that somebody knows why the books differ about a
+// subject, and returns what they differ in. It asks the processor nothing.
+func (m *Admin) AcknowledgeClearing(ctx context.Context, subject, note, by string) (ClearingReport, error) {
+	if err := m.app.payments.Acknowledge(ctx, subject, note, by); err != nil {
+		return ClearingReport{}, err
+	}
+	problems, err := m.app.payments.ClearingProblems(ctx)
+	if err != nil {
+		return ClearingReport{}, err
+	}
+	return clearingReport(payment.Reconciliation{Problems: problems}), nil
 }
 
 // ReconcileClearing compares the processor's book with the clearing account: of
@@ -159,9 +177,14 @@ func (m *Admin) ReconcileClearing(ctx context.Context, day string) (ClearingRepo
 	if err != nil {
 		return ClearingReport{}, err
 	}
+	return clearingReport(found), nil
+}
+
+func clearingReport(found payment.Reconciliation) ClearingReport {
 	usd := func(amount money.USD) apitype.Decimal { return apitype.Decimal(amount.Decimal()) }
+	off, places := found.Difference()
 	r := ClearingReport{
-		OK: len(found.Problems) == 0, Days: []ClearingDay{}, Repaired: found.Repaired, DifferenceUSD: usd(found.Difference()),
+		OK: places == 0, Days: []ClearingDay{}, Repaired: found.Repaired, DifferenceUSD: usd(off), Differing: places,
 		Problems: []ClearingProblem{},
 	}
 	for _, d := range found.Days {
@@ -173,9 +196,10 @@ func (m *Admin) ReconcileClearing(ctx context.Context, day string) (ClearingRepo
 	for _, p := range found.Problems {
 		r.Problems = append(r.Problems, ClearingProblem{
 			Kind: p.Kind, Subject: p.Subject, Payment: p.PaymentID, FoundAt: p.FoundAt, Detail: p.Detail, OffUSD: usd(p.Off),
+			AcknowledgedAt: p.AckedAt, AcknowledgedBy: p.AckedBy, Note: p.Note,
 		})
 	}
-	return r, nil
+	return r
 }
 
 // SandboxStop ends every sandbox pod of the state folder and returns how many.

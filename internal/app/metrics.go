@@ -70,6 +70,7 @@ type ledgerGauges struct {
 	app                 *App
 	imbalance, problems *prometheus.Desc
 	clearing, differing *prometheus.Desc
+	acknowledged        *prometheus.Desc
 }
 
 func newLedgerGauges(a *App) ledgerGauges {
@@ -79,8 +80,11 @@ func newLedgerGauges(a *App) ledgerGauges {
 			"Money that is not where the transfers and segments say, at the last nightly check.", nil, nil),
 		problems: prometheus.NewDesc("ledger_problems", "Rows of the books that were wrong at the last nightly check.", nil, nil),
 		clearing: prometheus.NewDesc("clearing_difference_usd",
-			"Money about which the payment processor's book and the clearing account differ.", nil, nil),
-		differing: prometheus.NewDesc("clearing_problems", "Payments, refunds and lines about which the two differ.", nil, nil),
+			"Money about which the payment processor's book and the clearing account differ, but for what was acknowledged.", nil, nil),
+		differing: prometheus.NewDesc("clearing_problems",
+			"Payments, refunds and lines about which the two differ, but for those that were acknowledged.", nil, nil),
+		acknowledged: prometheus.NewDesc("clearing_problems_acknowledged",
+			"Payments, refunds and lines about which the two differ, and an operator knows why.", nil, nil),
 	}
 }
 
@@ -90,6 +94,7 @@ func (g ledgerGauges) Describe(c chan<- *prometheus.Desc) {
 	c <- g.problems
 	c <- g.clearing
 	c <- g.differing
+	c <- g.acknowledged
 }
 
 // Collect reads the last check, before the first of which there is nothing to
@@ -100,9 +105,10 @@ func (g ledgerGauges) Collect(c chan<- prometheus.Metric) {
 	if open, err := g.app.payments.ClearingProblems(ctx); err != nil {
 		c <- prometheus.NewInvalidMetric(g.clearing, err)
 	} else {
-		off := payment.Reconciliation{Problems: open}.Difference()
+		off, places := payment.Reconciliation{Problems: open}.Difference()
 		c <- prometheus.MustNewConstMetric(g.clearing, prometheus.GaugeValue, float64(off)/float64(money.Dollar))
-		c <- prometheus.MustNewConstMetric(g.differing, prometheus.GaugeValue, float64(len(open)))
+		c <- prometheus.MustNewConstMetric(g.differing, prometheus.GaugeValue, float64(places))
+		c <- prometheus.MustNewConstMetric(g.acknowledged, prometheus.GaugeValue, float64(len(open)-places))
 	}
 	last, ok, err := g.app.wallet.LastCheck(ctx)
 	if err != nil {

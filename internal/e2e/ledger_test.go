@@ -77,12 +77,18 @@ func TestTheOperatorReconcilesTheClearing(t *testing.T) {
 			Day      string
 			Payments json.Number `json:"payments_usd"`
 		}
-		Problems []struct{ Kind, Subject string }
+		Problems []struct {
+			Kind, Subject, Note string
+			By                  string `json:"acknowledged_by"`
+		}
 	}
 	today := time.Now().UTC().Format(time.DateOnly)
-	reconcile := func() (r report, status int) {
+	reconcile := func(args ...string) (r report, status int) {
 		t.Helper()
-		cmd := exec.Command(filepath.Join(bin, "homeport"), "ledger", "reconcile", "--json", "--day", today)
+		if len(args) == 0 {
+			args = []string{"--day", today}
+		}
+		cmd := exec.Command(filepath.Join(bin, "homeport"), append([]string{"ledger", "reconcile", "--json"}, args...)...)
 		cmd.Env = append(bintest.Environ(), s.env...)
 		out, err := cmd.Output()
 		var exit *exec.ExitError
@@ -111,5 +117,12 @@ func TestTheOperatorReconcilesTheClearing(t *testing.T) {
 	r, status := reconcile()
 	if r.OK || status != 1 || r.Difference != "7" || len(r.Problems) != 1 || r.Problems[0].Kind != "foreign" || r.Problems[0].Subject != "pi_theirs" {
 		t.Errorf("books that differ: status %d, %+v", status, r)
+	}
+	acknowledge := []string{"--acknowledge", "pi_theirs", "--note", "the shop's", "--by", "ada"}
+	for _, args := range [][]string{acknowledge, nil} {
+		r, status := reconcile(args...)
+		if !r.OK || status != 0 || r.Difference != "0" || len(r.Problems) != 1 || r.Problems[0].Note != "the shop's" || r.Problems[0].By != "ada" {
+			t.Errorf("a difference that is acknowledged: status %d, %+v", status, r)
+		}
 	}
 }

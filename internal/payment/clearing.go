@@ -30,6 +30,11 @@ type ClearingProblem struct {
 	Detail    string    `db:"detail"`        // amounts in USD
 	Off       money.USD `db:"off_usd_micro"` // how much money it is about
 	FoundAt   time.Time `db:"found_at"`      // business time
+
+	// Of one that an operator acknowledged as it stands; it counts no more.
+	AckedAt *time.Time `db:"acknowledged_at"`
+	AckedBy string     `db:"acknowledged_by"`
+	Note    string     `db:"note"`
 }
 
 // A claim is a top-up or a team's checkout, as our orders know it.

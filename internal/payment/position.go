@@ -300,8 +300,10 @@ func (s *Service) keepProblems(ctx context.Context, days []time.Time, touched []
 }
 
 const sqlListProblems = `
-select subject, payment_id, kind, detail, off_usd_micro, found_at from clearing_problem
-where processor = $1 and ended_at is null order by found_at, subject`
+select p.subject, p.payment_id, p.kind, p.detail, p.off_usd_micro, p.found_at,
+  a.acknowledged_at, coalesce(a.acknowledged_by, '') as acknowledged_by, coalesce(a.note, '') as note
+from clearing_problem p left join clearing_acknowledgement a using (processor, subject, found_at, kind, off_usd_micro)
+where processor = $1 and p.ended_at is null order by p.found_at, p.subject`
 
 // ClearingProblems lists what the two books differ in, the oldest first.
 func (s *Service) ClearingProblems(ctx context.Context) ([]ClearingProblem, error) {

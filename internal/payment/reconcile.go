@@ -43,13 +43,16 @@ type Reconciliation struct {
 	Problems []ClearingProblem
 }
 
-// Difference is how much money the two books disagree about.
-func (r Reconciliation) Difference() money.USD {
-	var sum money.USD
+// Difference is how much money the two books disagree about, and in how many
+// places, but for what an operator acknowledged.
+func (r Reconciliation) Difference() (sum money.USD, places int) {
 	for _, p := range r.Problems {
-		sum += p.Off
+		if p.AckedAt == nil {
+			sum += p.Off
+			places++
+		}
 	}
-	return sum
+	return sum, places
 }
 
 // A BookDay is a UTC day of a processor's book, summed up.
