@@ -46,6 +46,9 @@ type Store interface {
 	List(ctx context.Context, prefix string, fn func(Info) error) error
 	// Delete removes an object. A key that is not there is no error.
 	Delete(ctx context.Context, key string) error
+	// Purge removes for good all objects whose key begins with prefix, and
+	// whatever else the store keeps of them. It may be called again.
+	Purge(ctx context.Context, prefix string) error
 }
 
 // A Grant is the right to move one object, to hand to somebody without any

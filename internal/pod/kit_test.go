@@ -3,6 +3,7 @@ package pod_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"maps"
@@ -114,6 +115,15 @@ func (m *memory) List(_ context.Context, prefix string, fn func(blob.Info) error
 		}
 	}
 	return nil
+}
+
+func (m *memory) Purge(ctx context.Context, prefix string) error {
+	var keys []string
+	err := m.List(ctx, prefix, func(i blob.Info) error { keys = append(keys, i.Key); return nil })
+	for _, key := range keys {
+		err = errors.Join(err, m.Delete(ctx, key))
+	}
+	return err
 }
 
 func (m *memory) Delete(_ context.Context, key string) error {

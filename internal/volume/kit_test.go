@@ -105,6 +105,15 @@ func (m *memory) List(_ context.Context, prefix string, fn func(blob.Info) error
 	return nil
 }
 
+func (m *memory) Purge(ctx context.Context, prefix string) error {
+	for _, key := range m.keys(prefix) {
+		if err := m.Delete(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (m *memory) Delete(_ context.Context, key string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -39,6 +39,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		{"ConcurrentPutsHaveOneWinner", testConcurrentPuts},
 		{"ListIsOrderedAndWhole", testList},
 		{"DeleteIsIdempotent", testDelete},
+		{"PurgeLeavesNothingOfAPrefix", testPurge},
 		{"BadKeysAreRefused", testBadKeys},
 		{"GrantMovesAnObject", testGrant},
 		{"GrantReadsRanges", testGrantRange},
@@ -163,6 +164,19 @@ func testDelete(t *testing.T, s Subject) {
 		t.Errorf("Stat after Delete = %v, want ErrNotFound", err)
 	}
 	must(t, s.Store.Put(t.Context(), "d/a/b", []byte("y")))
+}
+
+func testPurge(t *testing.T, s Subject) {
+	for _, k := range []string{"v/1/a", "v/1/data/ab/x", "v/10/a", "v/2"} {
+		must(t, s.Store.Put(t.Context(), k, []byte(k)))
+	}
+	must(t, s.Store.Purge(t.Context(), "v/1/"))
+	must(t, s.Store.Purge(t.Context(), "v/1/"))
+	var left []string
+	must(t, s.Store.List(t.Context(), "", func(i blob.Info) error { left = append(left, i.Key); return nil }))
+	if want := []string{"v/10/a", "v/2"}; !slices.Equal(left, want) {
+		t.Errorf("after Purge there are %v, want %v", left, want)
+	}
 }
 
 func testBadKeys(t *testing.T, s Subject) {

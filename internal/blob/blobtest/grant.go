@@ -115,7 +115,7 @@ func testGrantBinding(t *testing.T, s Subject) {
 		{"broken signature", read, func(g *blob.Grant) { g.URL = flipLast(g.URL) }},
 	} {
 		status, _ := s.grant(t, c.access, body, c.edit)
-		want(t, c.name, status, http.StatusForbidden)
+		want(t, c.name, status, http.StatusForbidden, http.StatusMethodNotAllowed)
 	}
 	for _, k := range []string{key + "3", key + "4"} {
 		if _, err := s.Store.Stat(t.Context(), k); !errors.Is(err, blob.ErrNotFound) {

@@ -313,6 +313,24 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	return nil
 }
 
+// Purge removes all objects whose key begins with prefix.
+func (s *Store) Purge(ctx context.Context, prefix string) error {
+	var keys []string
+	err := s.List(ctx, prefix, func(i blob.Info) error {
+		keys = append(keys, i.Key)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if err := s.Delete(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func unavailable(verb, key string, err error) error {
 	return blob.ErrUnavailable.Because(fmt.Errorf("%s %s: %w", verb, key, err))
 }
