@@ -49,3 +49,19 @@ func (p *packed) extent() (size int64, whole bool) {
 	}
 	return size + header, true
 }
+
+// PacksOf lists the packs that an index object names. The fault is ErrDamaged.
+func PacksOf(key Key, stored []byte) ([]ID, error) {
+	if !key.usable() {
+		return nil, ErrKey
+	}
+	packs, err := decodeIndex(&key, stored)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]ID, len(packs))
+	for i := range packs {
+		ids[i] = packs[i].id
+	}
+	return ids, nil
+}

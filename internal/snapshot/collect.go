@@ -242,3 +242,31 @@ func (p *repacking) writeIndexes(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Uses reports whether a snapshot with this root tree needs one of the packs,
+// or cannot be read to the end. The error is never ErrDamaged.
+func Uses(ctx context.Context, src Reader, key Key, root ID, packs []ID) (bool, error) {
+	v, err := openVolume(ctx, src, key)
+	if errors.Is(err, ErrDamaged) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	live, err := v.mark(ctx, []ID{root})
+	if errors.Is(err, ErrDamaged) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("find what is used: %w", err)
+	}
+	for t := range v.index.table {
+		table := &v.index.table[t]
+		for pos := range uint32(table.n) {
+			if b := table.at(pos); b.pack < packMax && live[t][pos] && slices.Contains(packs, v.index.packs[b.pack]) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}

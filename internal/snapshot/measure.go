@@ -54,8 +54,8 @@ const maxBytes = 1 << 60
 // Measure walks the tree of a snapshot. cache may be nil. The faults are
 // ErrDamaged, also when a tree or a blob is in no index, and ErrTooLarge.
 //
-// A tree found in the cache is taken for what it was: that its blobs are still
-// stored is for those who delete packs to know.
+// A tree found in the cache was whole by the same indexes, or fewer: when one
+// of them does not count any more, everything is looked at again.
 func Measure(ctx context.Context, src Reader, key Key, root ID, cache *MeasureCache) (Measured, error) {
 	if !key.usable() {
 		return Measured{}, ErrKey.Because(errors.New("the key is empty"))
@@ -65,7 +65,7 @@ func Measure(ctx context.Context, src Reader, key Key, root ID, cache *MeasureCa
 		return Measured{}, fmt.Errorf("measure: %w", err)
 	}
 	m := &measuring{key: &key, cache: cache, seen: map[ID]*measuredTree{}}
-	if m.index, err = cache.index(ctx, src, &key, ids); err != nil {
+	if m.index, m.age, err = cache.index(ctx, src, &key, ids); err != nil {
 		return Measured{}, fmt.Errorf("measure: %w", err)
 	}
 	m.trees = &treeReader{from: src, key: &key, index: m.index, blobs: treeBlob}
@@ -85,6 +85,7 @@ func Measure(ctx context.Context, src Reader, key Key, root ID, cache *MeasureCa
 type measuring struct {
 	key   *Key
 	index *index
+	age   uint64 // of index in cache
 	trees *treeReader
 	cache *MeasureCache
 	seen  map[ID]*measuredTree // of this measurement, also what the cache dropped
@@ -101,7 +102,7 @@ func (m *measuring) tree(ctx context.Context, id ID, depth int) (*measuredTree, 
 	if depth > deepest {
 		return nil, ErrTooLarge.Because(errors.New("folders nest too deep"))
 	}
-	key := treeKey{volume: m.key.macK, tree: id}
+	key := treeKey{volume: m.key.macK, age: m.age, tree: id}
 	if t := m.cache.find(key); t != nil {
 		m.seen[id] = t
 		return t, nil

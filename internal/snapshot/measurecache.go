@@ -16,6 +16,7 @@ type MeasureCache struct {
 	trees map[treeKey]*list.Element
 	order *list.List // of *measuredTree, most recently used first
 
+	ages    uint64 // counts the indexes that were begun
 	volumes map[[16]byte]*volumeIndex
 	recent  [][16]byte // of volumes, most recently used last
 	blobs   int        // in all of volumes
@@ -28,6 +29,7 @@ const maxCachedBlobs = 4_000_000
 type volumeIndex struct {
 	mu     sync.Mutex // held while it is read
 	index  *index
+	age    uint64 // of index; what was measured by an older one does not count
 	loaded map[ID]bool
 	blobs  int
 }
@@ -35,6 +37,7 @@ type volumeIndex struct {
 // A treeKey names a tree of one volume: volumes prove nothing to each other.
 type treeKey struct {
 	volume [16]byte
+	age    uint64 // of the volume's index: its blobs were in that
 	tree   ID
 }
 
@@ -91,10 +94,12 @@ func (c *MeasureCache) add(t *measuredTree) {
 }
 
 // index reads the index objects of a volume, but not those that were read
-// before.
-func (c *MeasureCache) index(ctx context.Context, src Reader, key *Key, ids []ID) (*index, error) {
+// before. It also returns the age of what it returns: a new one when index
+// objects vanished, since what they alone listed is not stored any more.
+func (c *MeasureCache) index(ctx context.Context, src Reader, key *Key, ids []ID) (*index, uint64, error) {
 	if c == nil {
-		return loadIndex(ctx, src, key, ids)
+		x, err := loadIndex(ctx, src, key, ids)
+		return x, 0, err
 	}
 	v := c.volume(key.macK)
 	v.mu.Lock()
@@ -108,16 +113,24 @@ func (c *MeasureCache) index(ctx context.Context, src Reader, key *Key, ids []ID
 		missing = append(missing, id)
 	}
 	if found < len(v.loaded) { // some do not count any more
-		v.index, v.loaded, missing = newIndex(), map[ID]bool{}, ids
+		v.index, v.age, v.loaded, missing = newIndex(), c.age(), map[ID]bool{}, ids
 	}
 	if err := v.index.load(ctx, src, key, missing); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	for _, id := range missing {
 		v.loaded[id] = true
 	}
 	c.weigh(v)
-	return v.index, nil
+	return v.index, v.age, nil
+}
+
+// age is that of a new index.
+func (c *MeasureCache) age() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ages++
+	return c.ages
 }
 
 // volume returns the entry of a volume, which it makes.
@@ -126,7 +139,8 @@ func (c *MeasureCache) volume(name [16]byte) *volumeIndex {
 	defer c.mu.Unlock()
 	v := c.volumes[name]
 	if v == nil {
-		v = &volumeIndex{index: newIndex(), loaded: map[ID]bool{}}
+		c.ages++
+		v = &volumeIndex{index: newIndex(), age: c.ages, loaded: map[ID]bool{}}
 		c.volumes[name] = v
 	}
 	c.recent = append(slices.DeleteFunc(c.recent, func(n [16]byte) bool { return n == name }), name)

@@ -33,7 +33,7 @@ func OpenView(ctx context.Context, src Reader, key Key, root ID, indexes *Measur
 		return nil, fmt.Errorf("open snapshot: %w", err)
 	}
 	v := &View{src: src, key: &key, folders: folders}
-	if v.index, err = indexes.index(ctx, src, v.key, ids); err != nil {
+	if v.index, _, err = indexes.index(ctx, src, v.key, ids); err != nil {
 		return nil, fmt.Errorf("open snapshot: %w", err)
 	}
 	entries, err := v.folder(ctx, root)

@@ -14,7 +14,7 @@ import (
 )
 
 const sqlAttachVolume = `
-update volume set pod_id = @pod, epoch = epoch + 1, restored = false
+update volume set pod_id = @pod, epoch = epoch + 1, restored = false, seen_generation = generation
 where id = @id and team_id = @team and pod_id is null and deleted_at is null and frozen_at is null
 returning epoch, size_bytes`
 
@@ -88,16 +88,20 @@ type state struct {
 	HeadTree         []byte
 	HeadSeq          int64
 	HeadTimeNS       *int64 `db:"head_time_ns"`
+	Generation       int64  // raised by each collection
+	SeenGeneration   int64  // of the indexes that the agent has
 }
 
 const sqlFindState = `
 select id, team_id, name, created_at, size_bytes, epoch, pod_id, restored, key_sealed, password_sealed,
-  chunker_key_sealed, repository_made, head_snapshot, head_tree, head_seq, head_time_ns
+  chunker_key_sealed, repository_made, head_snapshot, head_tree, head_seq, head_time_ns,
+  generation, seen_generation
 from volume where id = $1`
 
 const sqlLockState = `
 select id, team_id, name, created_at, size_bytes, epoch, pod_id, restored, key_sealed, password_sealed,
-  chunker_key_sealed, repository_made, head_snapshot, head_tree, head_seq, head_time_ns
+  chunker_key_sealed, repository_made, head_snapshot, head_tree, head_seq, head_time_ns,
+  generation, seen_generation
 from volume where id = $1 for share`
 
 func findState(ctx context.Context, q pg.Querier, sql string, volumeID uuid.UUID) (state, error) {

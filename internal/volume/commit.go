@@ -174,7 +174,7 @@ func (s *Service) check(ctx context.Context, v state, p *proposal) error {
 	if !v.Restored {
 		return ErrNotRestored
 	}
-	if !v.headIs(p.parent) {
+	if !v.headIs(p.parent) || v.collected() {
 		return ErrParent
 	}
 	if !v.RepositoryMade {
@@ -213,6 +213,10 @@ func (s *Service) check(ctx context.Context, v state, p *proposal) error {
 	return nil
 }
 
+// collected says that packs were replaced since the agent read the indexes: it
+// may build on what is gone, and has to say hello again.
+func (v state) collected() bool { return v.SeenGeneration < v.Generation }
+
 func (v state) headIs(id snapshot.ID) bool {
 	if v.HeadSnapshot == nil {
 		return id.IsZero()
@@ -224,7 +228,7 @@ func (v state) headIs(id snapshot.ID) bool {
 // are in the store, whole, and that the indexes among them tell the truth. It
 // returns all indexes that count with them.
 func (s *Service) checkObjects(ctx context.Context, v state, key snapshot.Key, objects []object) ([]snapshot.ID, error) {
-	have, err := findObjects(ctx, s.Pool, v, objects)
+	have, err := findObjects(ctx, s.Pool, sqlFindObjects, v, objects)
 	if err != nil {
 		return nil, err
 	}
@@ -258,6 +262,11 @@ func (s *Service) checkObjects(ctx context.Context, v state, key snapshot.Key, o
 			indexes = append(indexes, snapshot.ID(o.ID))
 		}
 	}
+	if s.Unchecked != nil && s.Unchecked() {
+		if err := s.readBack(ctx, v.ID, fresh); err != nil {
+			return nil, err
+		}
+	}
 	return indexes, s.checkIndexes(ctx, v, key, objects, fresh)
 }
 
@@ -265,7 +274,7 @@ const sqlMoveHead = `
 update volume set head_snapshot = @snapshot, head_tree = @tree, head_seq = head_seq + 1, head_time_ns = @time,
   size_bytes = @size, entries = @entries, last_commit_at = @now, metered = (metered or @rated) and frozen_at is null
 where id = @volume and epoch = @epoch and pod_id = @pod and restored
-  and head_snapshot is not distinct from @parent
+  and head_snapshot is not distinct from @parent and generation = @generation
 returning head_seq, frozen_at is not null`
 
 const sqlInsertSnapshot = `
@@ -295,6 +304,7 @@ func (s *Service) commitTx(ctx context.Context, tx pgx.Tx, a Attachment, v state
 		"volume": a.VolumeID, "epoch": a.Epoch, "pod": a.PodID, "snapshot": p.id[:], "tree": p.tree[:],
 		"parent": parent, "time": p.timeNS, "size": p.measured.Bytes, "entries": p.measured.Entries, "now": now,
 		"final": p.final, "skipped": p.skipped, "unstable": p.unstable, "rated": RateOf(p.measured.Bytes) > 0,
+		"generation": v.Generation,
 	}
 	var seq int64
 	var frozen bool
@@ -330,7 +340,7 @@ func whyNot(ctx context.Context, tx pgx.Tx, a Attachment, p proposal) error {
 		return err
 	case !v.Restored:
 		return ErrNotRestored
-	case !v.headIs(p.parent):
+	case !v.headIs(p.parent), v.collected():
 		return ErrParent
 	}
 	return ErrFenced // it changed in between; the agent asks again

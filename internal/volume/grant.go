@@ -47,9 +47,26 @@ func (s *Service) Grant(ctx context.Context, a Attachment, restart bool) (agenta
 		Indexes: indexes, SizeBytes: v.SizeBytes, QuotaBytes: QuotaBytes, Resume: []agentapi.Object{}, CreatedAt: v.CreatedAt,
 	}
 	if restart {
-		g.Resume, err = s.resumable(ctx, v)
+		if g.Resume, err = s.resumable(ctx, v); err != nil {
+			return agentapi.VolumeGrant{}, err
+		}
 	}
-	return g, err
+	return g, s.noteSeen(ctx, a, v)
+}
+
+const sqlNoteSeen = `
+update volume set seen_generation = $4
+where id = $1 and epoch = $2 and pod_id = $3 and seen_generation < $4`
+
+// noteSeen records that the agent has the indexes of v's generation, or newer.
+func (s *Service) noteSeen(ctx context.Context, a Attachment, v state) error {
+	if !v.collected() {
+		return nil
+	}
+	if _, err := s.Pool.Exec(ctx, sqlNoteSeen, a.VolumeID, a.Epoch, a.PodID, v.Generation); err != nil {
+		return fmt.Errorf("note what the agent of volume %s has seen: %w", a.VolumeID, err)
+	}
+	return nil
 }
 
 // head is the committed state as agents read it, or nil.

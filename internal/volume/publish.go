@@ -2,6 +2,7 @@ package volume
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -87,6 +88,9 @@ func (s *Service) publishStaged(ctx context.Context, c committed) error {
 	}
 	if err != nil {
 		return fmt.Errorf("read the staged snapshot %d of volume %s: %w", c.Seq, c.VolumeID, err)
+	}
+	if sha256.Sum256(stored) != [32]byte(c.SnapshotID) {
+		return fmt.Errorf("the staged snapshot %d of volume %s: %w", c.Seq, c.VolumeID, blob.ErrChecksum)
 	}
 	if err := s.publish(ctx, c, stored); err != nil {
 		return err

@@ -9,7 +9,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"homeport.dev/homeport/internal/blob"
 	"homeport.dev/homeport/internal/pg"
 )
 
@@ -63,18 +62,8 @@ func (s *Service) purge(ctx context.Context, volumeID uuid.UUID) error {
 		return err
 	}
 	for _, prefix := range []string{prefixOf(volumeID) + "/", stagingPrefix + volumeID.String() + "/"} {
-		var names []string
-		err := s.Store.List(ctx, prefix, func(info blob.Info) error {
-			names = append(names, info.Key)
-			return nil
-		})
-		if err != nil {
+		if err := s.Store.Purge(ctx, prefix); err != nil {
 			return err
-		}
-		for _, name := range names {
-			if err := s.Store.Delete(ctx, name); err != nil {
-				return err
-			}
 		}
 	}
 	return pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
@@ -86,7 +75,7 @@ func (s *Service) purge(ctx context.Context, volumeID uuid.UUID) error {
 		if err != nil {
 			return err
 		}
-		for _, sql := range []string{sqlForgetObjects, sqlForgetSnapshots} {
+		for _, sql := range []string{sqlForgetObjects, sqlForgetGarbage, sqlForgetSnapshots} {
 			if _, err := tx.Exec(ctx, sql, volumeID); err != nil {
 				return err
 			}
@@ -99,6 +88,8 @@ func (s *Service) purge(ctx context.Context, volumeID uuid.UUID) error {
 }
 
 const sqlForgetObjects = `delete from volume_pack where volume_id = $1`
+
+const sqlForgetGarbage = `delete from volume_garbage where volume_id = $1`
 
 const sqlForgetSnapshots = `delete from volume_snapshot where volume_id = $1`
 

@@ -28,6 +28,15 @@ func (s slow) Delete(ctx context.Context, key string) error {
 	return s.memory.Delete(ctx, key)
 }
 
+func (s slow) Purge(ctx context.Context, prefix string) error {
+	for _, key := range s.keys(prefix) {
+		if err := s.Delete(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // purger is a node that purges, with something happening before each deletion.
 func (h *harbour) purger(before func(key string)) *volume.Service {
 	d := h.Deps

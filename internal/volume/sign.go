@@ -110,6 +110,7 @@ const sqlInsertObjects = `
 insert into volume_pack (volume_id, id, kind, size_bytes, epoch, created_at)
 select @volume, p.id, p.kind, p.size_bytes, @epoch, @now
 from unnest(@ids::bytea[], @kinds::text[], @sizes::bigint[]) as p (id, kind, size_bytes)
+where not exists (select from volume_garbage g where g.volume_id = @volume and g.kind = p.kind and g.id = p.id)
 on conflict (volume_id, id) do update set kind = excluded.kind, size_bytes = excluded.size_bytes, epoch = excluded.epoch
 where volume_pack.committed_seq is null`
 
@@ -175,12 +176,12 @@ select id, kind, size_bytes, epoch, committed_seq from volume_pack
 where volume_id = $1 and id = any($2::bytea[])`
 
 // findObjects returns the rows of objects by id.
-func findObjects(ctx context.Context, q pg.Querier, v state, objects []object) (map[snapshot.ID]object, error) {
+func findObjects(ctx context.Context, q pg.Querier, sql string, v state, objects []object) (map[snapshot.ID]object, error) {
 	ids := make([][]byte, len(objects))
 	for i, o := range objects {
 		ids[i] = o.ID
 	}
-	rows, err := q.Query(ctx, sqlFindObjects, v.ID, ids)
+	rows, err := q.Query(ctx, sql, v.ID, ids)
 	if err != nil {
 		return nil, fmt.Errorf("find objects of volume %s: %w", v.ID, err)
 	}
@@ -195,13 +196,21 @@ func findObjects(ctx context.Context, q pg.Querier, v state, objects []object) (
 	return byID, nil
 }
 
+const sqlFindReadable = `
+select id, kind, size_bytes, epoch, committed_seq from volume_pack
+where volume_id = $1 and id = any($2::bytea[])
+union all
+select id, kind, size_bytes, 0, 0 from volume_garbage
+where volume_id = $1 and id = any($2::bytea[]) and committed and kind <> 'snapshot'`
+
 // checkReadable refuses to read what is not this volume's, or was granted to
-// another attachment and never committed.
+// another attachment and never committed. What a collection replaced can be
+// read while it is there: a restore may have begun before.
 func checkReadable(ctx context.Context, tx pgx.Tx, v state, gets []object) error {
 	if len(gets) == 0 {
 		return nil
 	}
-	have, err := findObjects(ctx, tx, v, gets)
+	have, err := findObjects(ctx, tx, sqlFindReadable, v, gets)
 	if err != nil {
 		return err
 	}

@@ -142,6 +142,9 @@ type Deps struct {
 	Store  blob.Store
 	Signer blob.Signer
 	Wallet *wallet.Service
+	// Unchecked says that the store takes other bytes than an upload's grant
+	// names: commits read back what was uploaded.
+	Unchecked func() bool
 	// OnCommitTx joins the transaction that moves a head; it may lock the pod,
 	// and runs before the volume is locked.
 	OnCommitTx func(ctx context.Context, tx pgx.Tx, volumeID, podID uuid.UUID, final bool, at time.Time) error
