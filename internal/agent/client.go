@@ -46,6 +46,7 @@ const maxAnswer = 256 << 20 // a volume of 500 GB has some 10^4 indexes and pack
 // client calls the control plane.
 type client struct {
 	http  *http.Client
+	dial  func(ctx context.Context, network, addr string) (net.Conn, error) // nil: TCP
 	base  string
 	token string
 }
@@ -64,7 +65,7 @@ func newClient(c Config) *client {
 		transport.DialContext = dialer.DialContext
 		transport.Proxy = http.ProxyFromEnvironment
 	}
-	return &client{http: &http.Client{Transport: transport, CheckRedirect: refuseRedirect}, base: c.BaseURL, token: c.Token}
+	return &client{http: &http.Client{Transport: transport, CheckRedirect: refuseRedirect}, dial: c.Dial, base: c.BaseURL, token: c.Token}
 }
 
 // refuseRedirect keeps the token, and what a grant allows, where they were sent.

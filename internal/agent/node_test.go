@@ -24,6 +24,8 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"homeport.dev/homeport/internal/agentapi"
+	"homeport.dev/homeport/internal/blob"
+	"homeport.dev/homeport/internal/blob/s3"
 	"homeport.dev/homeport/internal/snapshot"
 )
 
@@ -56,6 +58,7 @@ type node struct {
 	breakAt  int                 // bytes after which an answer's body breaks off, once per request
 	onObject func(method string) // before an object is moved
 	objectAt string              // address of the store, when it is not the node's own
+	bucket   *s3.Store           // nil: objects
 }
 
 const testToken = "token-of-the-test"
@@ -262,6 +265,10 @@ func (n *node) answerSign(m agentapi.Sign) (any, int, string) {
 	}
 	g := agentapi.Grants{ExpiresAt: time.Now().Add(time.Hour)}
 	for _, op := range m.Ops {
+		if n.bucket != nil {
+			g.Grants = append(g.Grants, n.signBucket(op))
+			continue
+		}
 		method := http.MethodGet
 		if op.Put {
 			method = http.MethodPut
@@ -270,6 +277,33 @@ func (n *node) answerSign(m agentapi.Sign) (any, int, string) {
 		g.Grants = append(g.Grants, agentapi.Grant{Method: method, URL: url, Header: map[string]string{"X-Granted": method}})
 	}
 	return g, 0, ""
+}
+
+// signBucket makes a grant of the S3 service.
+func (n *node) signBucket(op agentapi.Op) agentapi.Grant {
+	a := blob.Access{Key: "v/" + string(op.Object.Kind) + "/" + op.Object.ID, Put: op.Put, Size: op.Object.Size, Expires: time.Now().Add(time.Minute)}
+	a.SHA256, _ = hex.DecodeString(op.Object.ID)
+	g, err := n.bucket.Sign(n.t.Context(), a)
+	if err != nil {
+		n.t.Error(err)
+	}
+	header := map[string]string{}
+	for name := range g.Header {
+		header[name] = g.Header.Get(name)
+	}
+	return agentapi.Grant{Method: g.Method, URL: g.URL, Header: header}
+}
+
+// stored is the size of an object, -1 when it is not there.
+func (n *node) stored(o agentapi.Object) int64 {
+	if n.bucket == nil {
+		return int64(len(n.objects[string(o.Kind)+"/"+o.ID]))
+	}
+	info, err := n.bucket.Stat(n.t.Context(), "v/"+string(o.Kind)+"/"+o.ID)
+	if err != nil {
+		return -1
+	}
+	return info.Size
 }
 
 func (n *node) answerCommit(m agentapi.Commit) (any, int, string) {
@@ -285,7 +319,10 @@ func (n *node) answerCommit(m agentapi.Commit) (any, int, string) {
 		return nil, http.StatusConflict, agentapi.CodeParent
 	}
 	for _, o := range m.Objects {
-		if len(n.objects[string(o.Kind)+"/"+o.ID]) != int(o.Size) {
+		if n.stored(o) != o.Size {
+			if n.bucket != nil { // it may be away
+				return nil, http.StatusServiceUnavailable, "store_unavailable"
+			}
 			return nil, http.StatusUnprocessableEntity, "object_missing"
 		}
 		if o.Kind == agentapi.KindIndex {

@@ -48,6 +48,9 @@ func newStore(ctx context.Context, node *client, c *clock.Clock, epoch int64) *s
 	transport.MaxIdleConnsPerHost = 16
 	transport.ExpectContinueTimeout = 5 * time.Second
 	transport.ResponseHeaderTimeout = storeStall
+	if node.dial != nil { // a pod without a network reaches the store through its node
+		transport.Proxy, transport.DialContext = nil, node.dialStore
+	}
 	return &store{
 		signer: newSigner(ctx, node, c, epoch),
 		node:   node,
@@ -157,7 +160,7 @@ func (s *store) put(ctx context.Context, g agentapi.Grant, body []byte) error {
 	switch res.StatusCode {
 	case http.StatusOK, http.StatusCreated, http.StatusNoContent:
 		return nil
-	case http.StatusConflict, http.StatusPreconditionFailed:
+	case http.StatusPreconditionFailed:
 		return nil // there already: its name is its content
 	default:
 		return storeRefusal(res.StatusCode, text)
@@ -173,6 +176,7 @@ func storeRefusal(status int, text []byte) error {
 	case status == http.StatusBadRequest && (bytes.Contains(text, []byte("BadDigest")) || bytes.Contains(text, []byte(blob.ErrChecksum.Code))):
 		return blob.ErrChecksum.Because(err)
 	case status == http.StatusUnauthorized, status == http.StatusForbidden, // the grant ran out
+		status == http.StatusConflict, // two writes at once, and neither is done
 		status == http.StatusRequestTimeout, status == http.StatusTooManyRequests, status >= 500:
 		return errAgain{err}
 	default:

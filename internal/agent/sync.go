@@ -26,7 +26,10 @@ const (
 	syncRetryMost = time.Minute // between tries of what failed
 )
 
-const maxPartials = 1 << 16 // commits of one round; a bound, not a limit
+const (
+	maxPartials = 1 << 16 // commits of one round; a bound, not a limit
+	maxMoved    = 3       // times in one round that the head is not what it was
+)
 
 // syncInterval is the rest after a look that took so much processor time.
 func syncInterval(cpu time.Duration) time.Duration {
@@ -73,8 +76,13 @@ func (a *agent) syncUntilFinal(ctx context.Context) error {
 // syncRound looks at the files and commits until nothing differs any more, and
 // keeps the note in step.
 func (a *agent) syncRound(ctx context.Context) error {
+	moved := 0
 	for range maxPartials {
 		change, err := a.syncOnce(ctx, false)
+		if errors.Is(err, ErrParent) && !errors.Is(err, ErrAway) && moved < maxMoved {
+			moved++ // another head, or other packs, are taken over: go on from there
+			continue
+		}
 		if err != nil {
 			a.noteSync(err)
 			return err

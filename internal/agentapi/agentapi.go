@@ -16,7 +16,12 @@ const (
 	PathRestored = "/agent/v1/restored" // POST Restored -> {}
 	PathFailed   = "/agent/v1/failed"   // POST Failed -> {}
 	PathObject   = "/agent/v1/o/"       // GET and PUT of the folder store's grants
+	PathStore    = "/agent/v1/store"    // GET with Upgrade: the bytes to and from the object store
 )
+
+// StoreProtocol is what a GET of PathStore upgrades to: from the answer on the
+// connection is one to the object store, for pods without a network.
+const StoreProtocol = "homeport-store"
 
 // Limits of the agent API.
 const (

@@ -30,8 +30,8 @@ var (
 const maxBody = 8 << 20
 
 // New returns the handler of /agent/v1. objects serves the folder store's
-// grants; nil when the store is elsewhere.
-func New(pods *pod.Service, objects http.Handler, logger *slog.Logger) http.Handler {
+// grants; nil when the store is elsewhere, at the host and port store.
+func New(pods *pod.Service, objects http.Handler, store string, logger *slog.Logger) http.Handler {
 	e := &edge{pods: pods, logger: logger}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+agentapi.PathHello, call(e, e.pods.Hello))
@@ -42,6 +42,9 @@ func New(pods *pod.Service, objects http.Handler, logger *slog.Logger) http.Hand
 	mux.HandleFunc("POST "+agentapi.PathFailed, call(e, quiet(e.pods.Failed)))
 	if objects != nil {
 		mux.Handle(agentapi.PathObject, objects)
+	}
+	if store != "" {
+		mux.Handle("GET "+agentapi.PathStore, e.relay(store))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { e.refuse(w, r, ErrPath) })
 	return mux

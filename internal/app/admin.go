@@ -47,7 +47,7 @@ func (m *Admin) Close(ctx context.Context) error { return m.app.close(ctx) }
 
 // A Repository is what a plain restic needs to give a volume's files back.
 type Repository struct {
-	Repository string `json:"repository"` // absolute folder
+	Repository string `json:"repository"` // absolute folder, or bucket, as after -r
 	Password   string `json:"password"`
 	Snapshot   string `json:"snapshot"` // the head, which is what latest means
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"homeport.dev/homeport/internal/auth"
+	"homeport.dev/homeport/internal/blob/s3"
 	"homeport.dev/homeport/internal/clock"
 	"homeport.dev/homeport/internal/fail"
 	"homeport.dev/homeport/internal/fault"
@@ -86,7 +87,9 @@ type App struct {
 	sandbox    *sandbox.Sandbox
 	docker     []*docker.Cloud
 	objects    http.Handler
-	blobs      func(key string) string // absolute folder of a prefix of the folder store
+	blobs      func(key string) string // where restic finds the objects of a prefix
+	bucket     *s3.Store               // nil: the objects lie in a folder
+	probed     bool                    // since this process began
 	agents     http.Handler
 
 	servers []*http.Server
@@ -150,6 +153,9 @@ func open(ctx context.Context, c Config, logs io.Writer) (*App, error) {
 
 // start begins all background work and serves.
 func (a *App) start(ctx context.Context) (<-chan error, error) {
+	if err := a.probeAgain(ctx); err != nil {
+		return nil, err
+	}
 	if err := a.hub.Start(ctx); err != nil {
 		return nil, err
 	}

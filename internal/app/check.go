@@ -22,7 +22,7 @@ import (
 
 // check names everything that is wrong with the settings.
 func (c *Config) check() []error {
-	errs := slices.Concat(c.checkStripe(), c.checkClouds(), c.checkPods())
+	errs := slices.Concat(c.checkStripe(), c.checkClouds(), c.checkPods(), c.checkStore())
 	bad := func(name, format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%s%s: %s", prefix, name, fmt.Sprintf(format, args...)))
 	}
@@ -52,8 +52,9 @@ func (c *Config) check() []error {
 		of    []string
 	}{
 		"SANDBOX_MARKET": {c.SandboxMarket, []string{"constant", "walk"}}, "SANDBOX_NETWORK": {c.SandboxNet, []string{"none"}},
-		"SANDBOX": {c.Sandbox, []string{"auto", "on", "off"}},
-		"SIGNUP":  {c.Signup, []string{"open", "invited"}}, "STRIPE_TAX": {c.StripeTax, []string{"none", "automatic"}},
+		"S3_PATH_STYLE": {c.S3PathStyle, []string{"auto", "on", "off"}},
+		"SANDBOX":       {c.Sandbox, []string{"auto", "on", "off"}},
+		"SIGNUP":        {c.Signup, []string{"open", "invited"}}, "STRIPE_TAX": {c.StripeTax, []string{"none", "automatic"}},
 		"STRIPE_TEST_RENTS": {c.StripeTest, []string{"no", "yes"}},
 	} {
 		if !slices.Contains(one.of, one.value) {
@@ -71,9 +72,6 @@ func (c *Config) check() []error {
 	}
 	if c.Failpoint != "" && !c.doors() {
 		bad("FAILPOINT", "failpoints are for servers on loopback only")
-	}
-	if u, err := url.Parse(c.BlobURL); c.BlobURL != "" && (err != nil || u.Scheme != "file" || u.Host != "" || u.Path == "") {
-		bad("BLOB_URL", "only file:///path is known")
 	}
 	return errs
 }

@@ -33,6 +33,13 @@ type Config struct {
 	SSHPorts      string `name:"SSH_PORTS" default:"20000-29999" doc:"range of the pods' SSH ports where we choose them"`
 	BlobURL       string `name:"BLOB_URL" doc:"volume store; empty: a folder in the state folder; file:///path for another"`
 	KeepVersions  string `name:"KEEP_VERSIONS" default:"3,24,7" doc:"versions of a volume that are kept besides the newest: so many before it, one of each of so many hours, one of each of so many days"`
+	S3Endpoint    string `name:"S3_ENDPOINT" doc:"origin of an S3 service that keeps the volumes, such as https://s3.eu-central-1.amazonaws.com; empty: a folder"`
+	S3Region      string `name:"S3_REGION" default:"us-east-1" doc:"region of the bucket; auto at Cloudflare R2"`
+	S3Bucket      string `name:"S3_BUCKET" doc:"bucket for the volumes, for Homeport alone or with a prefix of its own"`
+	S3Prefix      string `name:"S3_PREFIX" doc:"begins the name of every object in the bucket; empty: none"`
+	S3KeyID       string `name:"S3_KEY_ID" doc:"id of the key that may read, write, list and delete there"`
+	S3Secret      string `name:"S3_SECRET" secret:"true" doc:"the key's secret; it never leaves the nodes"`
+	S3PathStyle   string `name:"S3_PATH_STYLE" default:"auto" doc:"bucket in the path instead of the host's name: auto (where the endpoint is an address or this machine), on or off"`
 	SMTPURL       string `name:"SMTP_URL" secret:"true" doc:"mail server, smtp://user:password@host:port; empty: a local mailbox page"`
 	MailFrom      string `name:"MAIL_FROM" default:"Homeport <no-reply@localhost>" doc:"sender of mails"`
 	SupportEmail  string `name:"SUPPORT_EMAIL" default:"support@localhost" doc:"shown where users may need help"`

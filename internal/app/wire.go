@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -14,7 +13,6 @@ import (
 
 	"homeport.dev/homeport/internal/agentedge"
 	"homeport.dev/homeport/internal/auth"
-	"homeport.dev/homeport/internal/blob/dir"
 	"homeport.dev/homeport/internal/dns"
 	"homeport.dev/homeport/internal/idem"
 	"homeport.dev/homeport/internal/interest"
@@ -133,15 +131,10 @@ func (a *App) wirePeople() error {
 
 // wirePods makes everything from the clouds to the pods.
 func (a *App) wirePods(ctx context.Context) error {
-	blobs := filepath.Join(a.config.StateDir, "blobs")
-	if u, err := url.Parse(a.config.BlobURL); err == nil && u.Scheme == "file" {
-		blobs = u.Path
-	}
-	store, err := dir.New(blobs, a.secret, a.clock.Wall)
+	store, err := a.openStore(ctx)
 	if err != nil {
 		return err
 	}
-	a.objects, a.blobs = store.Handler(), store.Path
 	agent, err := a.agentBinary()
 	if err != nil {
 		return err
@@ -166,7 +159,7 @@ func (a *App) wirePods(ctx context.Context) error {
 	}
 	a.volumes = volume.New(volume.Deps{
 		Pool: a.pool, Clock: a.clock, Jobs: a.queue, Logger: a.logger, Box: a.box, Store: store, Signer: store, Wallet: a.wallet,
-		Retention: keep,
+		Retention: keep, Unchecked: a.unchecked,
 		OnCommitTx: func(ctx context.Context, tx pgx.Tx, volumeID, podID uuid.UUID, final bool, at time.Time) error {
 			return a.pods.NoteCommitTx(ctx, tx, volumeID, podID, final, at)
 		},
@@ -185,7 +178,7 @@ func (a *App) wirePods(ctx context.Context) error {
 		Offers: a.offers, Keys: a.keys, Teams: a.teams, Mail: a.sender, Adapters: rents, DNS: a.names(ctx), Host: a.config.PodHost,
 		AgentURL: a.config.PublicURL, Limits: pod.Limits{MinRunway: runway, PortFirst: first, PortLast: last}, Listen: a.hub.Subscribe, Notify: pg.NotifyTx,
 	})
-	a.agents = agentedge.New(a.pods, a.objects, a.logger)
+	a.agents = agentedge.New(a.pods, a.objects, a.storeAddress(), a.logger)
 	return nil
 }
 
