@@ -286,13 +286,24 @@ func (s *Service) payAutomatic(ctx context.Context, tx pgx.Tx, a *autoRow, t *to
 }
 
 // decline ends an order whose payment failed, and has the card tried again or
-// automatic top-ups turned off.
+// automatic top-ups turned off. Where another card has taken its place meanwhile,
+// that one is tried.
 func (s *Service) decline(ctx context.Context, tx pgx.Tx, a *autoRow, t *topUp, p Payment) error {
 	now := s.Clock.Now()
 	if _, err := tx.Exec(ctx, sqlCloseTopUp, t.ID, "failed", now); err != nil {
 		return fmt.Errorf("close order %s: %w", t.ID, err)
 	}
 	if !a.Enabled {
+		return nil
+	}
+	saved, err := s.findCard(ctx, tx, a.TeamID)
+	if err != nil {
+		return err
+	}
+	if saved != nil && saved.ID != t.CardID {
+		if _, err := tx.Exec(ctx, sqlLookAgain, a.TeamID, now, "", 0); err != nil {
+			return fmt.Errorf("try the new card of team %s: %w", a.TeamID, err)
+		}
 		return nil
 	}
 	card, err := findOldCard(ctx, tx, t.CardID)
