@@ -174,13 +174,19 @@ func SubscriptionOf(sub *stripe.Subscription) (Subscription, error) {
 
 func at(unix int64) time.Time { return time.Unix(unix, 0).UTC() }
 
-// signedAt reads the instant of a signature header: "t=1700000000,v1=…".
-func signedAt(header string) (time.Time, bool) {
+// signedAt reads the instant of a signature header: "t=1700000000,v1=…". A header
+// with two of them is not Stripe's: which one is signed is not for us to guess.
+func signedAt(header string) (at time.Time, ok bool) {
 	for part := range strings.SplitSeq(header, ",") {
-		if seconds, ok := strings.CutPrefix(part, "t="); ok {
-			unix, err := strconv.ParseInt(seconds, 10, 64)
-			return time.Unix(unix, 0), err == nil
+		seconds, found := strings.CutPrefix(part, "t=")
+		if !found {
+			continue
 		}
+		unix, err := strconv.ParseInt(seconds, 10, 64)
+		if err != nil || ok {
+			return time.Time{}, false
+		}
+		at, ok = time.Unix(unix, 0), true
 	}
-	return time.Time{}, false
+	return at, ok
 }

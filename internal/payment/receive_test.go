@@ -2,6 +2,7 @@ package payment_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -103,8 +104,14 @@ func TestForgedAndStaleEventsAreRefused(t *testing.T) {
 		"a changed body":     {[]byte(strings.Replace(string(body), "1234", "9999", 1)), good, payment.ErrSignature},
 		"signed an hour ago": {body, sign(body, secret, wall.Add(-time.Hour)), payment.ErrSignature},
 		"signed tomorrow":    {body, sign(body, secret, wall.Add(24*time.Hour)), payment.ErrSignature},
-		"no event":           {[]byte(`{"object":"list"}`), sign([]byte(`{"object":"list"}`), secret, wall), payment.ErrSignature},
-		"too large":          {make([]byte, payment.MaxEventSize+1), good, payment.ErrTooLarge},
+		"signed an hour ago, and now in front": {
+			body, fmt.Sprintf("t=%d,%s", wall.Unix(), sign(body, secret, wall.Add(-time.Hour))), payment.ErrSignature,
+		},
+		"signed an hour ago, and now behind": {
+			body, fmt.Sprintf("%s,t=%d", sign(body, secret, wall.Add(-time.Hour)), wall.Unix()), payment.ErrSignature,
+		},
+		"no event":  {[]byte(`{"object":"list"}`), sign([]byte(`{"object":"list"}`), secret, wall), payment.ErrSignature},
+		"too large": {make([]byte, payment.MaxEventSize+1), good, payment.ErrTooLarge},
 	}
 	for name, test := range tests {
 		if err := d.pay.Receive(t.Context(), test.body, test.signature); !errors.Is(err, test.fault) {
