@@ -96,28 +96,42 @@ select array(select day from clearing_day where processor = $1) as days,
   exists (select from clearing_day where processor = $1 and compared_at is null) as open,
   least((select min(opened_at) from topup where processor = $1), (select min(opened_at) from team_checkout where processor = $1)) as first`
 
-// missing lists the days that are over and were not read, and says whether one
-// that was read is still to be compared. The book begins with our first order.
-func (s *Service) missing(ctx context.Context) (days []time.Time, open bool, err error) {
+// A readState says which days of the processor's book were read. The book begins
+// with our first order.
+type readState struct {
+	days  map[string]bool // as 2027-03-14
+	open  bool            // one of them is still to be compared
+	first *time.Time      // nil: there is no order
+}
+
+func (r *readState) has(day time.Time) bool { return r.days[day.Format(time.DateOnly)] }
+
+func (s *Service) readState(ctx context.Context) (readState, error) {
+	r := readState{days: map[string]bool{}}
 	var read []time.Time
-	var first *time.Time
-	if err := s.Pool.QueryRow(ctx, sqlFindBook, s.Processor.Source()).Scan(&read, &open, &first); err != nil {
-		return nil, false, fmt.Errorf("find the days to compare: %w", err)
+	if err := s.Pool.QueryRow(ctx, sqlFindBook, s.Processor.Source()).Scan(&read, &r.open, &r.first); err != nil {
+		return r, fmt.Errorf("find which days are compared: %w", err)
 	}
-	if first == nil {
-		return nil, open, nil
-	}
-	done := map[string]bool{}
 	for _, day := range read {
-		done[day.Format(time.DateOnly)] = true
+		r.days[day.Format(time.DateOnly)] = true
+	}
+	return r, nil
+}
+
+// missing lists the days that are over and were not read, and says whether one
+// that was read is still to be compared.
+func (s *Service) missing(ctx context.Context) (days []time.Time, open bool, err error) {
+	read, err := s.readState(ctx)
+	if err != nil || read.first == nil {
+		return nil, read.open, err
 	}
 	over := s.bookNow().Add(-bookRest)
-	for day := dayOf(*first); !day.AddDate(0, 0, 1).After(over) && len(days) < bookDays; day = day.AddDate(0, 0, 1) {
-		if !done[day.Format(time.DateOnly)] {
+	for day := dayOf(*read.first); !day.AddDate(0, 0, 1).After(over) && len(days) < bookDays; day = day.AddDate(0, 0, 1) {
+		if !read.has(day) {
 			days = append(days, day)
 		}
 	}
-	return days, open, nil
+	return days, read.open, nil
 }
 
 // dayOf is the UTC day of an instant.
@@ -260,7 +274,7 @@ func (s *Service) compare(ctx context.Context, days []time.Time, r *Reconciliati
 	if err != nil {
 		return err
 	}
-	known, err := s.knownUntil(ctx, end)
+	known, err := s.knownUntil(ctx, days)
 	if err != nil {
 		return err
 	}
@@ -285,22 +299,28 @@ func (s *Service) compare(ctx context.Context, days []time.Time, r *Reconciliati
 	return s.keepProblems(ctx, days, touched, append(append(problems, strangers...), lines...))
 }
 
-const sqlLastDay = `select max(day) from clearing_day where processor = $1`
-
-// knownUntil is up to when the processor's book is known, when it is read up to
-// an instant just now.
-func (s *Service) knownUntil(ctx context.Context, read time.Time) (time.Time, error) {
-	var last *time.Time
-	if err := s.Pool.QueryRow(ctx, sqlLastDay, s.Processor.Source()).Scan(&last); err != nil {
-		return time.Time{}, fmt.Errorf("find how far the processor's book is known: %w", err)
+// knownUntil is up to when the processor's book is known without a gap, where
+// some days were read just now.
+func (s *Service) knownUntil(ctx context.Context, just []time.Time) (time.Time, error) {
+	read, err := s.readState(ctx)
+	if err != nil {
+		return time.Time{}, err
 	}
-	if last != nil && last.AddDate(0, 0, 1).After(read) {
-		read = last.AddDate(0, 0, 1)
+	for _, day := range just {
+		read.days[day.Format(time.DateOnly)] = true
 	}
-	if now := s.bookNow(); read.After(now) {
-		read = now
+	known := just[0]
+	if read.first != nil {
+		known = dayOf(*read.first)
 	}
-	return read.Add(-bookSkew), nil
+	now := s.bookNow()
+	for read.has(known) && known.Before(now) {
+		known = known.AddDate(0, 0, 1)
+	}
+	if known.After(now) {
+		known = now
+	}
+	return known.Add(-bookSkew), nil
 }
 
 // repair reads from the processor what our books do not have, and does what its
