@@ -31,3 +31,19 @@ func TestADayThatWasNotReadIsNoDifference(t *testing.T) {
 		d.wantProblems(d.reconcile(), 25*money.Dollar, "unpaid_credit pi_forged")
 	}
 }
+
+// A dispute took money from a wallet on a day on which the processor's book says
+// nothing of its payment.
+func TestADisputeOfOurBooksAloneIsADifference(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.buy("pi_1", true)
+	d.clock.Advance(day)
+	d.wantProblems(d.reconcile(), 0)
+	d.mustReceive(about("charge.dispute.created", "dp_1", "pi_1", "needs_response", whole))
+	d.clock.Advance(day)
+	d.wantProblems(d.reconcile(), 25*money.Dollar, "case_differs dp_1")
+	if amount, held := d.balance(); amount != 0 || !held {
+		t.Errorf("balance %s, held %t: a difference adjusts nothing", amount, held)
+	}
+}

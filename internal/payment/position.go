@@ -47,10 +47,14 @@ func (s *Service) touched(ctx context.Context, from, to time.Time) (payments []s
 	if err := collect(sqlListTouched, source, from, to); err != nil {
 		return nil, nil, err
 	}
-	// What was posted at the very end may be of the processor's next day.
-	cleared, err := s.Wallet.Cleared(ctx, source, from.Add(-bookSkew), to.Add(-bookSkew))
-	if err != nil {
-		return nil, nil, err
+	var cleared []wallet.Posted
+	for _, account := range []wallet.Source{source, wallet.Disputed} {
+		// What was posted at the very end may be of the processor's next day.
+		found, err := s.Wallet.Cleared(ctx, account, from.Add(-bookSkew), to.Add(-bookSkew))
+		if err != nil {
+			return nil, nil, err
+		}
+		cleared = append(cleared, found...)
 	}
 	var cases []string
 	for _, c := range cleared {
