@@ -206,6 +206,20 @@ func (s *Service) settleCase(ctx context.Context, tx pgx.Tx, row *caseRow, now t
 	return returned, s.Wallet.LiftTx(ctx, tx, hold)
 }
 
+const sqlSumDebits = `
+select coalesce(sum(amount_usd_micro), 0)::bigint, coalesce(sum(debit_usd_micro), 0)::bigint from payment_case
+where payment_id = $1 and processor = $2 and team_id is not null and state <> 'returned'`
+
+// debitOf is what a case takes of a wallet: with what the payment's others took,
+// the share of them all, so that parts add up to the cent. The payment is locked.
+func (s *Service) debitOf(ctx context.Context, tx pgx.Tx, paid paidRow, row *caseRow) (money.USD, error) {
+	var amount, debit money.USD
+	if err := tx.QueryRow(ctx, sqlSumDebits, row.PaymentID, s.Processor.Source()).Scan(&amount, &debit); err != nil {
+		return 0, fmt.Errorf("sum what was taken of payment %s: %w", row.PaymentID, err)
+	}
+	return max(0, paid.share(amount+row.Amount)-debit), nil
+}
+
 // debitCase takes the money of a case from the wallet that the payment is in,
 // once there is one.
 func (s *Service) debitCase(ctx context.Context, tx pgx.Tx, row *caseRow, now time.Time) error {
@@ -224,7 +238,10 @@ func (s *Service) debitCase(ctx context.Context, tx pgx.Tx, row *caseRow, now ti
 	if err != nil {
 		return err
 	}
-	row.TeamID, row.Debit = &holder, paid.share(row.Amount)
+	if row.Debit, err = s.debitOf(ctx, tx, paid, row); err != nil {
+		return err
+	}
+	row.TeamID = &holder
 	if _, err := tx.Exec(ctx, sqlDebitCase, row.ID, holder, row.Debit); err != nil {
 		return fmt.Errorf("debit case %s: %w", row.ID, err)
 	}
