@@ -112,6 +112,7 @@ type Capabilities struct {
 	Push        bool          // Launch brings no agent: the adapter is a Pusher
 	BootTimeout time.Duration // launch to agent's hello, at most
 	AppearsIn   time.Duration // how long after a lost answer a machine may still appear; 0 = the caller's default
+	NoGPUs      bool          // its machines have simulated GPUs only: none is looked for
 	Notice      string        // what users of its pods must know; shown at log-in
 }
 

@@ -96,8 +96,8 @@ func TestSimulatedGPUsAreNoDevices(t *testing.T) {
 	if n := len(offers(t, c)); n != 2 {
 		t.Errorf("%d offers of two simulated GPUs", n)
 	}
-	if !strings.Contains(c.Capabilities().Notice, "simulated") {
-		t.Error("users are not told")
+	if about := c.Capabilities(); !about.NoGPUs || !strings.Contains(about.Notice, "simulated") {
+		t.Errorf("nobody is told: %+v", about)
 	}
 	if _, err := c.Launch(t.Context(), request(t, c)); err != nil {
 		t.Fatal(err)

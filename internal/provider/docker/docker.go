@@ -95,7 +95,9 @@ func (c *Cloud) Capabilities() provider.Capabilities {
 	if c.host.Simulates() {
 		about += simulated
 	}
-	return provider.Capabilities{MaxName: maxName, BootTimeout: 10 * time.Minute, AppearsIn: time.Minute, Notice: about}
+	return provider.Capabilities{
+		MaxName: maxName, BootTimeout: 10 * time.Minute, AppearsIn: time.Minute, NoGPUs: c.host.Simulates(), Notice: about,
+	}
 }
 
 var refForm = regexp.MustCompile(`^[0-9a-f]{64}$`)

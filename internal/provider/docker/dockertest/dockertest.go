@@ -121,16 +121,30 @@ func (e *Engine) stop(sig syscall.Signal) {
 	<-exited
 }
 
+// Clear removes every container.
+func (e *Engine) Clear() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.t.Context()), time.Minute)
+	defer cancel()
+	res, err := e.ContainerList(ctx, client.ContainerListOptions{All: true})
+	if err != nil {
+		e.t.Errorf("list the containers that are left: %v", err)
+	}
+	for _, c := range res.Items {
+		if _, err := e.ContainerRemove(ctx, c.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true}); err != nil {
+			e.t.Errorf("remove container %s: %v", c.ID, err)
+		}
+	}
+}
+
 // destroy ends every container, the engine, and what is left of it.
 func (e *Engine) destroy() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.t.Context()), time.Minute)
 	defer cancel()
-	if res, err := e.ContainerList(ctx, client.ContainerListOptions{All: true}); err == nil {
-		for _, c := range res.Items {
-			if _, err := e.ContainerRemove(ctx, c.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true}); err != nil {
-				e.t.Errorf("remove container %s: %v", c.ID, err)
-			}
-		}
+	e.mu.Lock()
+	started := e.cmd != nil
+	e.mu.Unlock()
+	if started {
+		e.Clear()
 	}
 	if res, err := e.NetworkList(ctx, client.NetworkListOptions{}); err == nil {
 		for _, n := range res.Items {
