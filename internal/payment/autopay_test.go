@@ -194,6 +194,22 @@ func TestTopUpsAreTenMinutesApart(t *testing.T) {
 	p.is(payment.AutoOn, 75*money.Dollar, 3)
 }
 
+// Agreeing anew has the balance looked at, but does not shorten the pause.
+func TestAgreeingAgainKeepsThePause(t *testing.T) {
+	t.Parallel()
+	p := newPurser(t)
+	p.terms("100", "25", "500")
+	p.look()
+	p.is(payment.AutoOn, 25*money.Dollar, 1)
+	p.clock.Advance(9 * time.Minute)
+	p.terms("100", "25", "500")
+	p.look()
+	p.is(payment.AutoOn, 25*money.Dollar, 1)
+	p.clock.Advance(time.Minute)
+	p.look()
+	p.is(payment.AutoOn, 50*money.Dollar, 2)
+}
+
 func TestWhoMayNotBeChargedIsNot(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct {
