@@ -212,8 +212,8 @@ func TestBenchScriptsNameEveryValue(t *testing.T) {
 }
 
 // BenchmarkTransfer posts credits to many wallets, and to one, beside pgbench's
-// TPC-B, all by 8 clients of pgbench on the same server; and credits by the Go
-// service with 8 clients, for comparison.
+// TPC-B, all by 8 clients of pgbench on the same server; and credits and ends of
+// the money by the Go service with 8 clients, for comparison.
 func BenchmarkTransfer(b *testing.B) {
 	pgbench, ok := findPgbench()
 	if !ok {
@@ -258,9 +258,10 @@ func BenchmarkTransfer(b *testing.B) {
 		return 1 / n
 	}
 	run("-i", "-q", "-s", "10")
-	teams := benchTeams(b, pool)
+	teams := benchTeams(b, pool, 1)
 	w := wallet.New(wallet.Deps{Pool: pool, Clock: clock.New(), Logger: slog.New(slog.DiscardHandler)})
 	many, hot, busy, service := make([]pair, benchPairs), make([]pair, benchPairs), make([]pair, benchPairs), make([]pair, benchPairs)
+	ended := make([]pair, benchPairs)
 	for i := range benchPairs {
 		many[i].theirs = each()
 		many[i].ours = each(credit(atRest, 1, len(teams))...)
@@ -279,33 +280,85 @@ func BenchmarkTransfer(b *testing.B) {
 		busy[i].theirs = each()
 		busy[i].ours = each(credit(running, 1, len(teams))...)
 	}
+	for i := range benchPairs {
+		ended[i].theirs = each()
+		ended[i].ours = secondsOfAnEnd(b, pool, w, benchTeams(b, pool, 1+(i+1)*len(teams)))
+	}
 	ratio := func(p pair) (float64, float64) { return p.theirs / p.ours, 0 }
 	const per = ", 8 clients, beside TPC-B (seconds per transaction"
 	printPairs("One credit, distinct wallets"+per+"; bar >= 1.2)", many, ratio)
 	printPairs("One credit, one hot wallet"+per+"; bar >= 0.3)", hot, ratio)
 	printPairs("One credit, distinct wallets with a pod running"+per+")", busy, ratio)
 	printPairs("One credit, distinct wallets, through the Go service"+per+")", service, ratio)
+	printPairs("One end of the money, distinct wallets, through the Go service"+per+")", ended, ratio)
 }
 
-// benchTeams opens wallets whose ids wallet.CreditScript can compute.
-func benchTeams(b *testing.B, pool *pgxpool.Pool) []uuid.UUID {
+// secondsOfAnEnd has each team's money run out, and returns what it takes to
+// find that and to end its meter, by 8 clients.
+func secondsOfAnEnd(b *testing.B, pool *pgxpool.Pool, w *wallet.Service, teams []uuid.UUID) float64 {
+	b.Helper()
+	for _, teamID := range teams {
+		err := pg.InTx(b.Context(), pool, func(tx pgx.Tx) error {
+			_, err := w.CreditTx(b.Context(), tx, wallet.Credit{TeamID: teamID, Amount: money.Cent, Source: wallet.Test, Key: id.New().String(), At: noon})
+			if err != nil {
+				return err
+			}
+			start := wallet.Start{TeamID: teamID, ResourceID: teamID, Kind: wallet.PodRuntime, Rate: money.Rate(36 * money.Dollar), At: noon}
+			return w.StartTx(b.Context(), tx, start)
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	var next, ended atomic.Int64
+	var wait sync.WaitGroup
+	began := time.Now()
+	for range 8 {
+		wait.Go(func() {
+			for i := next.Add(1) - 1; int(i) < len(teams); i = next.Add(1) - 1 {
+				err := pg.InTx(b.Context(), pool, func(tx pgx.Tx) error {
+					_, first, err := w.ExhaustTx(b.Context(), tx, teams[i], noon.Add(time.Minute))
+					if first {
+						ended.Add(1)
+					}
+					return err
+				})
+				if err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wait.Wait()
+	took := time.Since(began)
+	if int(ended.Load()) != len(teams) {
+		b.Errorf("%d of %d wallets ran dry", ended.Load(), len(teams))
+	}
+	return took.Seconds() / float64(len(teams))
+}
+
+// benchTeams opens 1000 wallets, from a number on; wallet.CreditScript can
+// compute their ids.
+func benchTeams(b *testing.B, pool *pgxpool.Pool, first int) []uuid.UUID {
 	b.Helper()
 	const n = 1000
 	for _, sql := range []string{
 		`insert into account (id, team_id, kind) select ('00000000-0000-4000-b000-' || lpad(g::text, 12, '0'))::uuid,
-			('00000000-0000-4000-a000-' || lpad(g::text, 12, '0'))::uuid, 'wallet' from generate_series(1, $1::int) g`,
+			('00000000-0000-4000-a000-' || lpad(g::text, 12, '0'))::uuid, 'wallet' from generate_series($1::int, $2::int) g`,
 		`insert into account (id, team_id, kind) select ('00000000-0000-4000-9000-' || lpad(g::text, 12, '0'))::uuid,
-			('00000000-0000-4000-a000-' || lpad(g::text, 12, '0'))::uuid, 'receivable' from generate_series(1, $1::int) g`,
+			('00000000-0000-4000-a000-' || lpad(g::text, 12, '0'))::uuid, 'receivable' from generate_series($1::int, $2::int) g`,
 		`insert into wallet (team_id, account_id, receivable_account_id, balance_usd_micro, receivable_usd_micro, settled_us,
 			burn_usd_micro_per_hour, pod_burn_usd_micro_per_hour, month_us, month_spent_usd_micro, version, created_at)
 			select w.team_id, w.id, r.id, 0, 0, 1804982400000000, 0, 0, 1804982400000000, 0, 0, '2027-03-14'
-			from account w join account r on r.team_id = w.team_id and r.kind = 'receivable' where w.kind = 'wallet' and $1::int > 0`,
+			from account w join account r on r.team_id = w.team_id and r.kind = 'receivable'
+			where w.kind = 'wallet' and right(w.team_id::text, 12)::bigint between $1::int and $2::int`,
 	} {
-		if _, err := pool.Exec(b.Context(), sql, n); err != nil {
+		if _, err := pool.Exec(b.Context(), sql, first, first+n-1); err != nil {
 			b.Fatal(err)
 		}
 	}
-	rows, err := pool.Query(b.Context(), `select team_id from wallet`)
+	rows, err := pool.Query(b.Context(), `select team_id from wallet where right(team_id::text, 12)::bigint between $1 and $2`, first, first+n-1)
 	if err != nil {
 		b.Fatal(err)
 	}
