@@ -83,6 +83,7 @@ var may = map[string]string{
 	"provider/providertest":           "provider fault money clock id",
 	"provider/providertest/cloudtest": "clock id",
 	"provider/docker/dockertest":      "id",
+	"provider/providertest/boottest":  "agentedge provider provider/providertest provider/providertest/cloudtest",
 	"team/teamtest":                   "base team",
 	"sim":                             everything,
 }

@@ -1,15 +1,11 @@
 package hyperstack_test
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +14,7 @@ import (
 
 	"homeport.dev/homeport/internal/provider"
 	"homeport.dev/homeport/internal/provider/providertest"
+	"homeport.dev/homeport/internal/provider/providertest/boottest"
 	"homeport.dev/homeport/internal/provider/providertest/cloudtest"
 )
 
@@ -61,38 +58,10 @@ func TestMachineIsAskedForInHyperstacksWords(t *testing.T) {
 	}
 }
 
-// TestMachineStartsWithTheBootstrap does with the user data what cloud-init does
-// with it, with an installer of ours.
-func TestMachineStartsWithTheBootstrap(t *testing.T) {
+func TestMachineStartsTheAgent(t *testing.T) {
 	t.Parallel()
 	c, double := fresh(t)
-	m, err := c.Launch(t.Context(), providertest.Request(t, c, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var config string
-	double.Change(m.Ref, func(m *cloudtest.Machine) { config = m.Start })
-	_, rest, _ := strings.Cut(config, "content: ")
-	content, _, _ := strings.Cut(rest, "\n")
-	script, err := base64.StdEncoding.DecodeString(content)
-	if err != nil || !strings.HasPrefix(config, "#cloud-config\n") || !strings.Contains(config, "- [sh, /run/homeport-start]\n") {
-		t.Fatalf("the machine starts with %q, %v", config, err)
-	}
-	dir := t.TempDir()
-	for name, text := range map[string]string{
-		"start": string(script), "sudo": "#!/bin/sh\nshift\nexec \"$@\"\n",
-		"curl": "#!/bin/sh\necho \"echo \\\"$* \\$HP_TOKEN \\$HP_MODE\\\"\"\necho '# end'\n",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cmd := exec.CommandContext(t.Context(), "sh", filepath.Join(dir, "start"))
-	cmd.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH")}
-	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "https://homeport.example/agent/install "+token+" machine") {
-		t.Errorf("it ran %q, %v", out, err)
-	}
+	boottest.Launch(t, c, double, func(start string) []string { return boottest.CloudInit(t, start) })
 }
 
 // TestImageFitsTheFlavor: the newest CUDA that the flavor may have.

@@ -15,6 +15,7 @@ import (
 	"homeport.dev/homeport/internal/provider/bootstrap"
 	"homeport.dev/homeport/internal/provider/cloudapi"
 	"homeport.dev/homeport/internal/provider/providertest"
+	"homeport.dev/homeport/internal/provider/providertest/boottest"
 	"homeport.dev/homeport/internal/provider/providertest/cloudtest"
 )
 
@@ -60,6 +61,12 @@ func TestMachineIsAskedForInLambdasWords(t *testing.T) {
 		!strings.Contains(string(script), "https://homeport.example/agent/install") || !strings.Contains(string(script), "token-of-the-instance") {
 		t.Errorf("the machine starts with %q: %q, %v", config, script, err)
 	}
+}
+
+func TestMachineStartsTheAgent(t *testing.T) {
+	t.Parallel()
+	c, double := fresh(t)
+	boottest.Launch(t, c, double, func(start string) []string { return boottest.CloudInit(t, start) })
 }
 
 // TestErrorsDoNotShowTheToken: a cloud may repeat what it was sent.

@@ -21,6 +21,7 @@ import (
 	"homeport.dev/homeport/internal/money"
 	"homeport.dev/homeport/internal/provider"
 	"homeport.dev/homeport/internal/provider/providertest"
+	"homeport.dev/homeport/internal/provider/providertest/boottest"
 	"homeport.dev/homeport/internal/provider/providertest/cloudtest"
 )
 
@@ -389,11 +390,12 @@ func TestTerminateUnderstandsItsRefusals(t *testing.T) {
 }
 
 // TestAgentIsPushedByTheBootstrapKey: the key that Prime put on the machine is
-// the one that the agent is brought with.
+// the one that the agent is brought with, and it starts there.
 func TestAgentIsPushedByTheBootstrapKey(t *testing.T) {
 	t.Parallel()
 	c, double := fresh(t)
 	l := providertest.Request(t, c, 0)
+	l.Bootstrap.AgentURL = boottest.Node(t)
 	if _, err := c.Launch(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}
@@ -411,21 +413,20 @@ func TestAgentIsPushedByTheBootstrapKey(t *testing.T) {
 	if err := c.Push(t.Context(), m, l.Bootstrap); err == nil {
 		t.Error("the agent was brought to a machine without an address")
 	}
-	got := make(chan string, 1)
+	got := make(chan [2]string, 1)
 	m.SSHPort = sshHost(t, "ubuntu", told, got)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := c.Push(ctx, m, l.Bootstrap); err != nil {
 		t.Fatal(err)
 	}
-	if script := <-got; !strings.Contains(script, "https://homeport.example/agent/install") || !strings.Contains(script, "token-of-the-instance") {
-		t.Errorf("the machine ran %q", script)
-	}
+	asked := <-got
+	boottest.Run(t, l.Bootstrap, boottest.Session(asked[0], asked[1]))
 }
 
 // sshHost is a new machine's SSH server: it lets one user in by one key, and
-// sends what one command reads to got.
-func sshHost(t *testing.T, user, authorized string, got chan<- string) int {
+// sends one command, and what it reads, to got.
+func sshHost(t *testing.T, user, authorized string, got chan<- [2]string) int {
 	t.Helper()
 	allowed, _, _, _, err := ssh.ParseAuthorizedKey([]byte(authorized))
 	if err != nil {
@@ -466,7 +467,7 @@ func sshHost(t *testing.T, user, authorized string, got chan<- string) int {
 				_ = req.Reply(req.Type == "exec", nil)
 				if req.Type == "exec" {
 					script, _ := io.ReadAll(ch)
-					got <- string(script)
+					got <- [2]string{string(req.Payload[4:]), string(script)}
 					_, _ = ch.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{0}))
 					_ = ch.Close()
 				}

@@ -4,9 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +13,7 @@ import (
 	"homeport.dev/homeport/internal/money"
 	"homeport.dev/homeport/internal/provider"
 	"homeport.dev/homeport/internal/provider/providertest"
+	"homeport.dev/homeport/internal/provider/providertest/boottest"
 	"homeport.dev/homeport/internal/provider/providertest/cloudtest"
 )
 
@@ -151,33 +149,25 @@ func TestMachineIsAskedForInRunpodsWords(t *testing.T) {
 	}
 }
 
-// TestContainerStartsWithTheBootstrap runs the container's command with an
-// installer of ours, both as a shell reads it and split into words.
-func TestContainerStartsWithTheBootstrap(t *testing.T) {
+// TestContainerStartsTheAgent runs the container's command, both as a shell reads
+// it and split into words.
+func TestContainerStartsTheAgent(t *testing.T) {
 	t.Parallel()
-	c, double := fresh(t)
-	m, err := c.Launch(t.Context(), providertest.Request(t, c, ofThree))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var start string
-	double.Change(m.Ref, func(m *cloudtest.Machine) { start = m.Start })
-	words := strings.SplitN(start, " ", 3)
-	if len(words) != 3 || len(words[2]) < 2 || strings.Count(words[2], "'") != 2 || strings.Contains(start, "\n") {
-		t.Fatalf("the command does not mean the same to all: %s", start)
-	}
-	dir := t.TempDir()
-	curl := "#!/bin/sh\necho \"echo \\\"$* \\$HP_TOKEN \\$HP_MODE\\\"\"\necho '# end'\n"
-	if err := os.WriteFile(filepath.Join(dir, "curl"), []byte(curl), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, args := range [][]string{{"/bin/sh", "-c", start}, {words[0], words[1], strings.Trim(words[2], "'")}} {
-		cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
-		cmd.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH")}
-		out, err := cmd.CombinedOutput()
-		if err != nil || !strings.Contains(string(out), "https://homeport.example/agent/install token-of-the-instance container") {
-			t.Errorf("it ran %q, %v", out, err)
-		}
+	for name, read := range map[string]func(start string) []string{
+		"a shell": func(start string) []string { return []string{"/bin/sh", "-c", start} },
+		"words": func(start string) []string {
+			words := strings.SplitN(start, " ", 3)
+			if len(words) != 3 || strings.Count(start, "'") != 2 || strings.Contains(start, "\n") {
+				t.Fatalf("the command does not mean the same to all: %s", start)
+			}
+			return []string{words[0], words[1], strings.Trim(words[2], "'")}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, double := fresh(t)
+			boottest.Launch(t, c, double, read)
+		})
 	}
 }
 

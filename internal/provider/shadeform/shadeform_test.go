@@ -13,6 +13,7 @@ import (
 	"homeport.dev/homeport/internal/money"
 	"homeport.dev/homeport/internal/provider"
 	"homeport.dev/homeport/internal/provider/providertest"
+	"homeport.dev/homeport/internal/provider/providertest/boottest"
 	"homeport.dev/homeport/internal/provider/providertest/cloudtest"
 )
 
@@ -105,6 +106,18 @@ func TestMachineStartsWithTheBootstrapAndADeadline(t *testing.T) {
 	if err := c.Keep(t.Context(), "../../sshkeys/1/delete?", until); err == nil {
 		t.Error("a reference of another form is called")
 	}
+}
+
+func TestMachineStartsTheAgent(t *testing.T) {
+	t.Parallel()
+	c, double := fresh(t)
+	boottest.Launch(t, c, double, func(start string) []string {
+		script, err := base64.StdEncoding.DecodeString(start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return boottest.Script(string(script))
+	})
 }
 
 // TestWordsOfRefusalSayWhetherThereIsAMachine is Shadeform's own table: what

@@ -4,9 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +12,7 @@ import (
 
 	"homeport.dev/homeport/internal/provider"
 	"homeport.dev/homeport/internal/provider/providertest"
+	"homeport.dev/homeport/internal/provider/providertest/boottest"
 	"homeport.dev/homeport/internal/provider/providertest/cloudtest"
 )
 
@@ -57,31 +55,18 @@ func TestMachineIsAskedForInVastsWords(t *testing.T) {
 	}
 }
 
-// TestContainerStartsWithTheBootstrap runs the container's command with an
-// installer of ours.
-func TestContainerStartsWithTheBootstrap(t *testing.T) {
+// TestContainerStartsTheAgent runs the container's command, which means the same
+// however it is passed on.
+func TestContainerStartsTheAgent(t *testing.T) {
 	t.Parallel()
 	c, double := fresh(t)
-	m, err := c.Launch(t.Context(), providertest.Request(t, c, half))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var words []string
-	double.Change(m.Ref, func(m *cloudtest.Machine) { words = strings.Split(m.Start, "\x00") })
-	if len(words) != 3 || strings.ContainsAny(words[2], "'\n") || strings.Contains(words[2], token) {
-		t.Fatalf("the command does not mean the same to all: %q", words)
-	}
-	dir := t.TempDir()
-	curl := "#!/bin/sh\necho \"echo \\\"$* \\$HP_TOKEN \\$HP_MODE\\\"\"\necho '# end'\n"
-	if err := os.WriteFile(filepath.Join(dir, "curl"), []byte(curl), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
-	cmd.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH")}
-	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "https://homeport.example/agent/install token-of-the-instance container") {
-		t.Errorf("it ran %q, %v", out, err)
-	}
+	boottest.Launch(t, c, double, func(start string) []string {
+		words := strings.Split(start, "\x00")
+		if len(words) != 3 || strings.ContainsAny(words[2], "'\n") || strings.Contains(words[2], token) {
+			t.Errorf("the command does not mean the same to all: %q", words)
+		}
+		return words
+	})
 }
 
 // TestOfferIsLookedForAgain: what somebody else took, or what is dearer or not

@@ -21,6 +21,7 @@ import (
 	"homeport.dev/homeport/internal/provider"
 	"homeport.dev/homeport/internal/provider/cloudapi"
 	"homeport.dev/homeport/internal/provider/providertest"
+	"homeport.dev/homeport/internal/provider/providertest/boottest"
 	"homeport.dev/homeport/internal/provider/providertest/cloudtest"
 	"homeport.dev/homeport/internal/provider/verda"
 )
@@ -200,6 +201,12 @@ func TestATypeWithoutACUDAImageIsRefused(t *testing.T) {
 	if _, err := c.Launch(t.Context(), l); !errors.Is(err, provider.ErrRefused) || len(double.Machines(t)) > 0 || len(a.scriptNames()) > 0 {
 		t.Errorf("%v; it has %v and %v", err, double.Machines(t), a.scriptNames())
 	}
+}
+
+func TestMachineStartsTheAgent(t *testing.T) {
+	t.Parallel()
+	c, double, _ := fresh(t)
+	boottest.Launch(t, c, double, boottest.Script)
 }
 
 // TestWordsOfRefusalSayWhetherThereIsAMachine is Verda's own table: what is not
