@@ -132,7 +132,7 @@ func NoMachine(err error) bool {
 type Adapter interface {
 	Capabilities() Capabilities
 	// Offers returns the full list. An empty list without an error is suspicious
-	// and is not believed at once.
+	// and is not believed at once; ErrNoCapacity says that all there is is let.
 	Offers(ctx context.Context) ([]Offer, error)
 	// Launch asks for a machine. ErrNoCapacity, ErrPriceMoved, ErrRefused,
 	// ErrFunds, ErrRateLimited, ErrUnreachable, ErrPortTaken and ErrUnsupported mean

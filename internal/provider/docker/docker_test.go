@@ -57,7 +57,7 @@ func TestOffersAreWhatTheHostHas(t *testing.T) {
 	if n := len(offers(t, c)); n != 7 {
 		t.Errorf("%d offers of a host that is free again", n)
 	}
-	// A type without a price is not sold; the catalogue of a host that is let whole is empty.
+	// A type without a price is not sold; a host that is let whole says so, and is no host in trouble.
 	few := adapter(t, d, func(h *docker.Host) { delete(h.Prices, "T4_16GB") })
 	if list := offers(t, few); len(list) != 6 {
 		t.Errorf("%d offers without a price for the T4", len(list))
@@ -67,8 +67,12 @@ func TestOffersAreWhatTheHostHas(t *testing.T) {
 	if _, err := few.Launch(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := few.Offers(t.Context()); err != nil || len(list) != 0 {
+	if list, err := few.Offers(t.Context()); !errors.Is(err, provider.ErrNoCapacity) || len(list) != 0 {
 		t.Errorf("a host that is let whole offers %v, %v", list, err)
+	}
+	dear := adapter(t, d, func(h *docker.Host) { h.Prices = map[string]string{"A100_80GB": "1"} })
+	if list, err := dear.Offers(t.Context()); err == nil || provider.NoMachine(err) || !strings.Contains(err.Error(), "no price for its GPUs") {
+		t.Errorf("a host without a price offers %v, %v", list, err)
 	}
 	l.Name = "hp-test-00000003-1"
 	if _, err := few.Launch(t.Context(), l); !errors.Is(err, provider.ErrNoCapacity) {

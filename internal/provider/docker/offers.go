@@ -21,8 +21,8 @@ const mostGPUs = 8
 const keptPercent = 5
 
 // Offers implements provider.Adapter: for each type of GPU one offer per number
-// of them that is free now. Processors and memory are shared out by GPUs. A
-// host that cannot start a pod sells nothing, and says why.
+// of them that is free now, ErrNoCapacity when none is. Processors and memory
+// are shared out by GPUs. A host that cannot start a pod says why.
 func (c *Cloud) Offers(ctx context.Context) ([]provider.Offer, error) {
 	var info system.Info
 	err := do(ctx, readFor, func(ctx context.Context) error {
@@ -50,7 +50,14 @@ func (c *Cloud) Offers(ctx context.Context) ([]provider.Offer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.offers(info, all, held), nil
+	if !slices.ContainsFunc(all, func(d device) bool { return c.prices[d.token] > 0 }) {
+		return nil, fmt.Errorf("host %s has no price for its GPUs, such as %s", c.host.Name, all[0].token)
+	}
+	list := c.offers(info, all, held)
+	if len(list) == 0 {
+		return nil, provider.ErrNoCapacity
+	}
+	return list, nil
 }
 
 // offers are what a host has for sale.
