@@ -107,11 +107,11 @@ func (s *Service) CheckoutCredit(ctx context.Context, scope team.Scope, r Credit
 	if o.SaveCard {
 		record = sqlSetBothSessions
 	}
-	return s.open(ctx, o.ID, record, func() (_ Session, err error) {
-		if o.CustomerID, err = s.customer(ctx, Customer{TeamID: o.TeamID, Email: o.Email}); err != nil {
-			return Session{}, err
-		}
-		return s.Processor.CreateTopUp(ctx, o)
+	return s.open(ctx, o.ID, record, func() (Session, error) {
+		return s.asCustomer(ctx, Customer{TeamID: o.TeamID, Email: o.Email}, func(customer string) (Session, error) {
+			o.CustomerID = customer
+			return s.Processor.CreateTopUp(ctx, o)
+		})
 	})
 }
 

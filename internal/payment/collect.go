@@ -160,7 +160,11 @@ func (s *Service) collect(ctx context.Context, c Charge, how asking) error {
 	switch {
 	case found:
 	case how.may:
-		if p, err = s.Processor.Charge(ctx, c); err != nil {
+		p, err = s.Processor.Charge(ctx, c)
+		if errors.Is(err, ErrNoCustomer) { // without its card the order is given up
+			return s.loseCustomer(ctx, c.TeamID, c.CustomerID)
+		}
+		if err != nil {
 			return fmt.Errorf("charge order %s: %w", c.ID, err)
 		}
 		fail.Point("payment.auto.called")

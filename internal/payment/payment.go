@@ -2,6 +2,7 @@ package payment
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -78,7 +79,12 @@ type TeamOrder struct {
 type Customer struct {
 	TeamID uuid.UUID
 	Email  string // where receipts go: who pays first
+	Lost   string // the one it was before, where that is gone; empty: none
 }
+
+// ErrNoCustomer is what a processor answers about a customer that it has not, or
+// not any more. No user sees it.
+var ErrNoCustomer = errors.New("the payment processor has no such customer")
 
 // A Mode is what a checkout sells.
 type Mode string
@@ -139,7 +145,8 @@ type Processor interface {
 	Source() wallet.Source
 	// Minimum is the smallest amount it takes.
 	Minimum() money.USD
-	// CreateCustomer makes the customer of a team.
+	// CreateCustomer makes the customer of a team, another than the one it lost.
+	// What is asked for a customer that is gone fails with ErrNoCustomer.
 	CreateCustomer(ctx context.Context, c Customer) (string, error)
 	// PortalURL opens the page on which a customer changes cards and finds
 	// invoices; it leads back to returnURL. The fault is ErrNoPortal.
@@ -165,7 +172,8 @@ type Processor interface {
 	// the same payment. A card that is declined is a Payment, not an error; after
 	// an error nobody knows whether there is one.
 	Charge(ctx context.Context, c Charge) (Payment, error)
-	// FindPayment asks how the payment of a charge stands; false: there is none.
+	// FindPayment asks how the payment of a charge stands, also where the customer
+	// is gone; false: there is none.
 	FindPayment(ctx context.Context, c Charge) (Payment, bool, error)
 	// ReadSubscription asks how a subscription stands.
 	ReadSubscription(ctx context.Context, subscriptionID string) (Subscription, error)

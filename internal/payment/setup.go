@@ -65,11 +65,11 @@ func (s *Service) CheckoutCard(ctx context.Context, scope team.Scope, once idem.
 	if err != nil {
 		return "", fmt.Errorf("order a card for team %s: %w", o.TeamID, err)
 	}
-	return s.open(ctx, o.ID, sqlSetSetupSession, func() (_ Session, err error) {
-		if o.CustomerID, err = s.customer(ctx, Customer{TeamID: o.TeamID, Email: o.Email}); err != nil {
-			return Session{}, err
-		}
-		return s.Processor.CreateCardSetup(ctx, o)
+	return s.open(ctx, o.ID, sqlSetSetupSession, func() (Session, error) {
+		return s.asCustomer(ctx, Customer{TeamID: o.TeamID, Email: o.Email}, func(customer string) (Session, error) {
+			o.CustomerID = customer
+			return s.Processor.CreateCardSetup(ctx, o)
+		})
 	})
 }
 

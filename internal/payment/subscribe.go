@@ -66,11 +66,11 @@ func (s *Service) CheckoutTeam(ctx context.Context, by team.Person, r TeamReques
 		SuccessURL: s.PublicURL + "/billing?team_id=" + ids.Team.String() + "&subscribe=success",
 		CancelURL:  s.PublicURL + "/create-team",
 	}
-	return s.open(ctx, o.ID, sqlSetTeamSession, func() (_ Session, err error) {
-		if o.CustomerID, err = s.customer(ctx, Customer{TeamID: o.TeamID, Email: o.Email}); err != nil {
-			return Session{}, err
-		}
-		return s.Processor.CreateSubscription(ctx, o)
+	return s.open(ctx, o.ID, sqlSetTeamSession, func() (Session, error) {
+		return s.asCustomer(ctx, Customer{TeamID: o.TeamID, Email: o.Email}, func(customer string) (Session, error) {
+			o.CustomerID = customer
+			return s.Processor.CreateSubscription(ctx, o)
+		})
 	})
 }
 

@@ -32,7 +32,7 @@ func (p *Processor) CreateCardSetup(ctx context.Context, o payment.CardOrder) (p
 			Address: stripe.String("auto"), Name: stripe.String("auto"),
 		}
 	}
-	params.SetIdempotencyKey("card:" + o.ID.String())
+	params.SetIdempotencyKey("card:" + o.ID.String() + ":" + o.CustomerID)
 	return p.open(ctx, params)
 }
 
@@ -160,7 +160,7 @@ func (p *Processor) addTax(ctx context.Context, c payment.Charge, to *stripe.Pay
 // else nobody knows whether there is a payment.
 func (p *Processor) refusal(c payment.Charge, err error) (payment.Payment, error) {
 	var refused *stripe.Error
-	if errors.As(err, &refused) {
+	if err = lost(err); errors.As(err, &refused) && !errors.Is(err, payment.ErrNoCustomer) {
 		switch {
 		case refused.PaymentIntent != nil && refused.PaymentIntent.ID != "":
 			return payment.IntentOf(refused.PaymentIntent), nil
@@ -175,19 +175,41 @@ func final(status int) bool {
 	return status == http.StatusBadRequest || status == http.StatusPaymentRequired || status == http.StatusNotFound
 }
 
-// FindPayment looks for the payment of a charge among the customer's newest.
+// FindPayment looks for the payment of a charge among the customer's newest, and
+// then among all: the customer may be gone, or be another by now. That search
+// finds only what is a minute old.
 func (p *Processor) FindPayment(ctx context.Context, c payment.Charge) (payment.Payment, bool, error) {
-	params := &stripe.PaymentIntentListParams{
-		ListParams: stripe.ListParams{Limit: stripe.Int64(100)}, Customer: stripe.String(c.CustomerID),
-		CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: c.OrderedAt.Add(-clockSkew).Unix()},
+	if c.CustomerID != "" {
+		params := &stripe.PaymentIntentListParams{
+			ListParams: stripe.ListParams{Limit: stripe.Int64(100)}, Customer: stripe.String(c.CustomerID),
+			CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: c.OrderedAt.Add(-clockSkew).Unix()},
+		}
+		made, err := p.ofOrder(c, p.client.V1PaymentIntents.List(ctx, params).All(ctx))
+		if made != nil || err != nil && !errors.Is(lost(err), payment.ErrNoCustomer) {
+			return found(made, err)
+		}
 	}
-	for made, err := range p.client.V1PaymentIntents.List(ctx, params).All(ctx) {
+	return found(p.ofOrder(c, p.client.V1PaymentIntents.Search(ctx, &stripe.PaymentIntentSearchParams{
+		SearchParams: stripe.SearchParams{Query: fmt.Sprintf("metadata[%q]:%q", payment.AutoOrderKey, c.ID.String()), Limit: stripe.Int64(10)},
+	}).All(ctx)))
+}
+
+// ofOrder is the payment of a charge's order in a list; nil: there is none.
+func (p *Processor) ofOrder(c payment.Charge, all stripe.Seq2[*stripe.PaymentIntent, error]) (*stripe.PaymentIntent, error) {
+	for made, err := range all {
 		if err != nil {
-			return payment.Payment{}, false, fmt.Errorf("list the payments of customer %s: %w", c.CustomerID, err)
+			return nil, fmt.Errorf("look for the payment of order %s: %w", c.ID, err)
 		}
 		if made.Livemode == p.live && made.Metadata[payment.AutoOrderKey] == c.ID.String() {
-			return payment.IntentOf(made), true, nil
+			return made, nil
 		}
 	}
-	return payment.Payment{}, false, nil
+	return nil, nil
+}
+
+func found(made *stripe.PaymentIntent, err error) (payment.Payment, bool, error) {
+	if made == nil {
+		return payment.Payment{}, false, err
+	}
+	return payment.IntentOf(made), true, nil
 }

@@ -25,7 +25,7 @@ func stripeTakesCards(t *testing.T, w *wire, tax bool, order, team uuid.UUID) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.last(t, "POST /v1/checkout/sessions").want(t, "card:"+order.String(), map[string]string{
+	w.last(t, "POST /v1/checkout/sessions").want(t, "card:"+order.String()+":cus_1", map[string]string{
 		"mode": "setup", "customer": "cus_1", "currency": "usd", "metadata[card_setup_id]": order.String(),
 		"billing_address_collection": map[bool]string{true: "required"}[tax],
 	})
@@ -42,7 +42,7 @@ func stripeTakesCards(t *testing.T, w *wire, tax bool, order, team uuid.UUID) {
 	if err != nil {
 		t.Error(err)
 	}
-	w.last(t, "POST /v1/checkout/sessions").want(t, "topup:"+order.String(), map[string]string{
+	w.last(t, "POST /v1/checkout/sessions").want(t, "topup:"+order.String()+":cus_1", map[string]string{
 		"mode": "payment", "payment_intent_data[setup_future_usage]": "off_session", "payment_method_types[0]": "card",
 	})
 	if err := w.DetachCard(ctx, "pm_1"); err != nil {

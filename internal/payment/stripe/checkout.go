@@ -39,7 +39,7 @@ func (p *Processor) CreateTopUp(ctx context.Context, o payment.Order) (payment.S
 		Enabled:     stripe.Bool(true),
 		InvoiceData: &stripe.CheckoutSessionCreateInvoiceCreationInvoiceDataParams{Metadata: about},
 	}
-	params.SetIdempotencyKey("topup:" + o.ID.String())
+	params.SetIdempotencyKey("topup:" + o.ID.String() + ":" + o.CustomerID)
 	return p.open(ctx, params)
 }
 
@@ -59,7 +59,7 @@ func (p *Processor) CreateSubscription(ctx context.Context, o payment.TeamOrder)
 	params.SubscriptionData = &stripe.CheckoutSessionCreateSubscriptionDataParams{
 		Metadata: about, Description: stripe.String("Team " + o.TeamName),
 	}
-	params.SetIdempotencyKey("team:" + o.ID.String())
+	params.SetIdempotencyKey("team:" + o.ID.String() + ":" + o.CustomerID)
 	return p.open(ctx, params)
 }
 
@@ -83,7 +83,7 @@ func (p *Processor) checkout(mode payment.Mode, customer, team, success, cancel 
 func (p *Processor) open(ctx context.Context, params *stripe.CheckoutSessionCreateParams) (payment.Session, error) {
 	session, err := p.client.V1CheckoutSessions.Create(ctx, params)
 	if err != nil {
-		return payment.Session{}, fmt.Errorf("open a checkout: %w", err)
+		return payment.Session{}, fmt.Errorf("open a checkout: %w", lost(err))
 	}
 	return payment.SessionOf(session), nil
 }

@@ -94,7 +94,11 @@ func (p *Processor) CreateCustomer(ctx context.Context, c payment.Customer) (str
 		params.Email = stripe.String(c.Email)
 	}
 	payer := sha256.Sum256([]byte(c.Email))
-	params.SetIdempotencyKey("customer:" + c.TeamID.String() + ":" + hex.EncodeToString(payer[:8]))
+	key := "customer:" + c.TeamID.String() + ":" + hex.EncodeToString(payer[:8])
+	if c.Lost != "" {
+		key += ":" + c.Lost
+	}
+	params.SetIdempotencyKey(key)
 	made, err := p.client.V1Customers.Create(ctx, params)
 	if err != nil {
 		return "", fmt.Errorf("make the customer of team %s: %w", c.TeamID, err)
@@ -108,7 +112,16 @@ func (p *Processor) PortalURL(ctx context.Context, customerID, returnURL string)
 		Customer: stripe.String(customerID), ReturnURL: stripe.String(returnURL),
 	})
 	if err != nil {
-		return "", fmt.Errorf("open the portal of customer %s: %w", customerID, err)
+		return "", fmt.Errorf("open the portal of customer %s: %w", customerID, lost(err))
 	}
 	return session.URL, nil
+}
+
+// lost names an error that is about a customer that Stripe has no more.
+func lost(err error) error {
+	var refused *stripe.Error
+	if errors.As(err, &refused) && refused.Code == stripe.ErrorCodeResourceMissing && refused.Param == "customer" {
+		return fmt.Errorf("%w: %w", payment.ErrNoCustomer, err)
+	}
+	return err
 }

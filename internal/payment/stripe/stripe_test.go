@@ -169,7 +169,7 @@ func TestStripeTakesWhatWeAsk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.last(t, "POST /v1/checkout/sessions").want(t, "topup:"+order.String(), map[string]string{
+		w.last(t, "POST /v1/checkout/sessions").want(t, "topup:"+order.String()+":cus_1", map[string]string{
 			"mode": "payment", "customer": "cus_1", "client_reference_id": team.String(), "metadata[topup_id]": order.String(),
 			"payment_intent_data[metadata][topup_id]": order.String(), "invoice_creation[enabled]": "true",
 			"line_items[0][price_data][unit_amount]": "1234", "line_items[0][price_data][currency]": "usd",
@@ -186,7 +186,7 @@ func TestStripeTakesWhatWeAsk(t *testing.T) {
 		w.last(t, "POST /v1/prices").want(t, "price:pro_seat_monthly:10000", map[string]string{
 			"lookup_key": "pro_seat_monthly", "transfer_lookup_key": "true", "unit_amount": "10000", "recurring[interval]": "month",
 		})
-		w.last(t, "POST /v1/checkout/sessions").want(t, "team:"+order.String(), map[string]string{
+		w.last(t, "POST /v1/checkout/sessions").want(t, "team:"+order.String()+":cus_1", map[string]string{
 			"mode": "subscription", "line_items[0][quantity]": "3", "metadata[team_checkout_id]": order.String(),
 			"subscription_data[metadata][team_checkout_id]": order.String(),
 		})

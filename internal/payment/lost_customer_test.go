@@ -1,0 +1,161 @@
+package payment_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"homeport.dev/homeport/internal/idem"
+	"homeport.dev/homeport/internal/money"
+	"homeport.dev/homeport/internal/payment"
+)
+
+// A forgetful bank lost customers: somebody deleted them there.
+type forgetful struct {
+	*bank
+	gone map[string]bool
+	lost []string // that were said to be when another one was made
+}
+
+func (f *forgetful) check(customer string) error {
+	if f.gone[customer] {
+		return payment.ErrNoCustomer
+	}
+	return nil
+}
+
+func (f *forgetful) CreateCustomer(ctx context.Context, c payment.Customer) (string, error) {
+	f.lost = append(f.lost, c.Lost)
+	return f.bank.CreateCustomer(ctx, c)
+}
+
+func (f *forgetful) PortalURL(ctx context.Context, customer, back string) (string, error) {
+	if err := f.check(customer); err != nil {
+		return "", err
+	}
+	return f.bank.PortalURL(ctx, customer, back)
+}
+
+func (f *forgetful) CreateTopUp(ctx context.Context, o payment.Order) (payment.Session, error) {
+	if err := f.check(o.CustomerID); err != nil {
+		return payment.Session{}, err
+	}
+	return f.bank.CreateTopUp(ctx, o)
+}
+
+func (f *forgetful) CreateCardSetup(ctx context.Context, o payment.CardOrder) (payment.Session, error) {
+	if err := f.check(o.CustomerID); err != nil {
+		return payment.Session{}, err
+	}
+	return f.bank.CreateCardSetup(ctx, o)
+}
+
+func (f *forgetful) Charge(ctx context.Context, c payment.Charge) (payment.Payment, error) {
+	if err := f.check(c.CustomerID); err != nil {
+		return payment.Payment{}, err
+	}
+	return f.bank.Charge(ctx, c)
+}
+
+// forget has the bank lose the team's customer.
+func (p *purser) forget() *forgetful {
+	p.t.Helper()
+	f := &forgetful{bank: p.bank, gone: map[string]bool{p.customer(): true}}
+	p.pay.Processor = f
+	return f
+}
+
+func (p *purser) customer() (known string) {
+	p.t.Helper()
+	p.must(p.pool.QueryRow(p.t.Context(), `select coalesce((select customer_id from payment_customer where team_id = $1), '')`, p.scope.TeamID()).Scan(&known))
+	return known
+}
+
+// A team whose customer is gone pays again, as another one. Its card went with
+// the customer.
+func TestATeamWhoseCustomerIsGoneGetsAnother(t *testing.T) {
+	t.Parallel()
+	for name, buy := range map[string]func(p *purser) error{
+		"credit": func(p *purser) error {
+			p.mustReceive(paid(p.desk.order("25"), "pi_1"))
+			return nil
+		},
+		"a card": func(p *purser) error {
+			_, err := p.pay.CheckoutCard(t.Context(), p.scope, idem.Request{})
+			return err
+		},
+	} {
+		p := newPurser(t)
+		p.agree("500")
+		before, f := p.customer(), p.forget()
+		if _, err := p.pay.Portal(t.Context(), p.scope); !errors.Is(err, payment.ErrNoPortal) {
+			t.Errorf("%s: the portal of a lost customer: %v", name, err)
+		}
+		if err := buy(p); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if now := p.customer(); now == before || now == "" || len(f.lost) != 1 || f.lost[0] != before {
+			t.Errorf("%s: the customer is %q after %q, said to be lost were %q", name, now, before, f.lost)
+		}
+		if _, err := p.pay.Portal(t.Context(), p.scope); err != nil {
+			t.Errorf("%s: the portal of the new customer: %v", name, err)
+		}
+		if a := p.auto(); a.State != payment.AutoOff || a.OffReason != payment.OffCardRemoved || a.Card != nil {
+			t.Errorf("%s: automatic top-ups are %+v", name, a)
+		}
+		p.told(payment.NewsCardRemoved)
+	}
+}
+
+// A customer that is lost every time keeps nobody waiting in a circle.
+func TestACustomerIsMadeAnewOnce(t *testing.T) {
+	t.Parallel()
+	p := newPurser(t)
+	f := p.forget()
+	f.gone["cus_2_"+p.scope.TeamID().String()] = true
+	_, err := p.pay.CheckoutCard(t.Context(), p.scope, idem.Request{})
+	if !errors.Is(err, payment.ErrUnavailable) || len(f.lost) != 1 {
+		t.Errorf("%v after %d more customers", err, len(f.lost))
+	}
+	if _, err := p.pay.CheckoutCard(t.Context(), p.scope, idem.Request{}); err != nil {
+		t.Errorf("tried again: %v", err)
+	}
+}
+
+// An order of a customer who is gone ends: paid, if it was, else not at all.
+func TestAnOrderOfALostCustomerEnds(t *testing.T) {
+	t.Parallel()
+	for _, asked := range []bool{false, true} { // before the customer was lost
+		for _, wasPaid := range []bool{false, true} {
+			if wasPaid && !asked {
+				continue
+			}
+			p := newPurser(t)
+			p.agree("500")
+			p.must(p.pay.FollowAutoTopUps(t.Context()))
+			p.bank.lost, p.bank.forgets = wasPaid, asked && !wasPaid
+			if asked {
+				p.work()
+			}
+			p.bank.lost, p.bank.forgets = false, false
+			p.forget()
+			p.work()
+			for range 20 {
+				p.clock.Advance(3 * time.Minute)
+				p.sweep()
+			}
+			want := 0 * money.Dollar
+			if wasPaid {
+				want = 25 * money.Dollar
+			}
+			var open int
+			p.must(p.pool.QueryRow(t.Context(), `select count(*) from topup where status = 'open'`).Scan(&open))
+			got, _ := p.balance()
+			if a := p.auto(); open != 0 || got != want || a.MonthCharged != want || (a.State == payment.AutoOff) == wasPaid {
+				t.Errorf("asked %t, paid %t: %d open orders, balance %s, %s of the cap, %s", asked, wasPaid, open, got, a.MonthCharged, a.State)
+			}
+			p.sound()
+		}
+	}
+}
