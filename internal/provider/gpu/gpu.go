@@ -119,6 +119,32 @@ func Find(name string, vramGB int) (Type, bool) {
 	return found[0], true
 }
 
+// Named returns the type that a driver's name means, such as "NVIDIA A100-SXM4-80GB"
+// or "NVIDIA H100 80GB HBM3", with the memory that the driver counts, in MiB: what
+// is left of it where some is kept for checks. The longest beginning of the name
+// that is known counts.
+func Named(name string, mib int64) (Type, bool) {
+	words := strings.FieldsFunc(name, func(r rune) bool { return r == ' ' || r == '-' })
+	for n := len(words); n > 0; n-- {
+		key := plain(strings.Join(words[:n], " "))
+		for _, t := range types {
+			if (slices.Contains(t.names, key) || plain(t.Token) == key) && t.counts(mib) {
+				return t.Type, true
+			}
+		}
+	}
+	return Type{}, false
+}
+
+// counts reports whether a driver that says so many MiB means this size.
+func (t Type) counts(mib int64) bool {
+	full := int64(t.VRAMGB) * 1024
+	return mib*100 >= full*88 && mib*100 <= full*112
+}
+
+// Enough reports whether a GPU has the memory of its type, whatever its name.
+func (t Type) Enough(mib int64) bool { return mib*100 >= int64(t.VRAMGB)*1024*88 }
+
 // near reports whether a cloud's figure is this size: some say GiB for GB, and
 // some what the driver leaves free.
 func near(said, size int) bool { return said*100 >= size*92 && said*100 <= size*110 }
