@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 
+	"homeport.dev/homeport/internal/agentapi"
 	"homeport.dev/homeport/internal/clock"
 )
 
@@ -32,6 +33,9 @@ type Config struct {
 	// Evicted, when closed, says that the machine is about to be taken away:
 	// the last sync is made at once.
 	Evicted <-chan struct{}
+	// Hardware, where the machine is simulated, is what it is found to be; nil:
+	// look.
+	Hardware *agentapi.Checked
 	// Ready is called once, when the agent has taken over.
 	Ready func()
 

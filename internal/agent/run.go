@@ -117,6 +117,9 @@ func (a *agent) live(ctx context.Context) error {
 	a.wg.Go(func() { a.watchEviction(ctx) })
 	a.wg.Go(func() { a.followLanding(ctx) })
 
+	if err := a.preflight(ctx); err != nil {
+		return err
+	}
 	restored, err := a.mount(ctx, mark)
 	if err != nil {
 		return err
@@ -145,7 +148,7 @@ func (a *agent) hello(ctx context.Context, restarted bool) error {
 	if err != nil {
 		return err
 	}
-	h := agentapi.Hello{Version: a.cfg.Version, Arch: runtime.GOARCH, DiskFree: free, Restarted: restarted}
+	h := agentapi.Hello{Version: a.cfg.Version, Arch: runtime.GOARCH, DiskFree: free, Restarted: restarted, Checks: true}
 	var w agentapi.Welcome
 	if err := a.client.persist(ctx, agentapi.PathHello, callTimeout, h, &w); err != nil {
 		return err

@@ -10,6 +10,8 @@ import "time"
 // Paths of the agent API.
 const (
 	PathHello    = "/agent/v1/hello"    // POST Hello -> Welcome
+	PathChecked  = "/agent/v1/checked"  // POST Checked -> {}
+	PathSpeed    = "/agent/v1/speed"    // GET ?bytes=N -> N bytes that do not compress
 	PathLease    = "/agent/v1/lease"    // POST Lease -> Orders
 	PathSign     = "/agent/v1/sign"     // POST Sign -> Grants
 	PathCommit   = "/agent/v1/commit"   // POST Commit -> Committed
@@ -29,6 +31,7 @@ const (
 	MaxSignOps    = 256              // operations in one Sign call
 	MaxObjectSize = 64 << 20         // bytes of one object
 	MaxSnapshot   = 1 << 20          // bytes of a snapshot object in a Commit
+	MaxSpeed      = 64 << 20         // bytes of one answer of PathSpeed
 	LandingNotice = 15 * time.Minute // before its end a pod tells who is logged in
 )
 
@@ -38,6 +41,7 @@ type Hello struct {
 	Arch      string `json:"arch"`      // GOARCH
 	DiskFree  int64  `json:"disk_free"` // bytes free where /workspace will be
 	Restarted bool   `json:"restarted"` // the agent found state of an earlier run
+	Checks    bool   `json:"checks"`    // it looks its machine over when the Welcome says so
 }
 
 // Welcome tells the agent what it is to be.
@@ -50,6 +54,33 @@ type Welcome struct {
 	Notice         string      `json:"notice"`          // message of the day
 	Phase          Phase       `json:"phase"`           // where the server believes the pod to be
 	Volume         VolumeGrant `json:"volume"`
+	Check          *Check      `json:"check,omitempty"` // to be answered by Checked before anything is restored; nil: not asked for
+}
+
+// Check says how a machine is to be looked over. Each measurement ends after
+// Seconds, with what was reached by then.
+type Check struct {
+	DiskBytes int64 `json:"disk_bytes"` // to write where /workspace is; 0 = do not
+	NetBytes  int64 `json:"net_bytes"`  // to read from PathSpeed; 0 = do not
+	Seconds   int   `json:"seconds"`
+}
+
+// Checked is what an agent found of its machine.
+type Checked struct {
+	Epoch     int64  `json:"epoch"`
+	GPUs      []GPU  `json:"gpus"`
+	GPUError  string `json:"gpu_error"`  // why they could not be listed
+	Driver    string `json:"driver"`     // version
+	CUDA      bool   `json:"cuda"`       // CUDA was tried
+	CUDAError string `json:"cuda_error"` // why it does not start; "" = it does
+	DiskRate  int64  `json:"disk_rate"`  // bytes per second, 0 = not measured
+	NetRate   int64  `json:"net_rate"`
+}
+
+// A GPU as its driver names it.
+type GPU struct {
+	Name      string `json:"name"`
+	MemoryMiB int64  `json:"memory_mib"`
 }
 
 // VolumeGrant is all the agent needs to restore and sync the volume.

@@ -1,0 +1,146 @@
+//go:build linux
+
+package agent
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"homeport.dev/homeport/internal/agentapi"
+	"homeport.dev/homeport/internal/clock"
+)
+
+func looker(t *testing.T) *agent {
+	t.Helper()
+	c, err := Config{BaseURL: "http://unused", Token: "t", StateDir: t.TempDir(), Workspace: t.TempDir(), Clock: clock.New()}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &agent{cfg: c, log: c.Logger, procs: newTable(false)}
+}
+
+// The tables that drivers print, in the words of nvidia-smi.
+func TestDriversTableIsRead(t *testing.T) {
+	t.Parallel()
+	gpus, driver, err := parseGPUs("NVIDIA H100 80GB HBM3, 81559, 570.86.10\nNVIDIA H100 80GB HBM3, 81559, 570.86.10\n")
+	want := []agentapi.GPU{{Name: "NVIDIA H100 80GB HBM3", MemoryMiB: 81559}, {Name: "NVIDIA H100 80GB HBM3", MemoryMiB: 81559}}
+	if diff := cmp.Diff(want, gpus); diff != "" || driver != "570.86.10" || err != nil {
+		t.Errorf("%s, driver %q, %v", diff, driver, err)
+	}
+	if gpus, _, err = parseGPUs("NVIDIA GB10, [N/A], 580.95.05"); err != nil || len(gpus) != 1 || gpus[0].MemoryMiB != 0 {
+		t.Errorf("memory that is not said: %+v, %v", gpus, err)
+	}
+	if gpus, _, err = parseGPUs("\n"); err != nil || len(gpus) != 0 {
+		t.Errorf("no GPU: %+v, %v", gpus, err)
+	}
+	if _, _, err = parseGPUs("No devices were found"); err == nil {
+		t.Error("a sentence is no table")
+	}
+}
+
+// The small program really calls a library: here the C library's, for want of a
+// driver's.
+func TestSmallProgramCallsALibrary(t *testing.T) {
+	t.Parallel()
+	a := looker(t)
+	n, err := a.callLibrary(t.Context(), "libc.so.6", "abs", "rand_r")
+	if errors.Is(err, errNoLoader) {
+		t.Skip("this machine has no dynamic loader of glibc")
+	}
+	if err != nil || n == 0 { // rand_r changes the seed that it is given
+		t.Errorf("abs(0), rand_r(&n): %d, %v", n, err)
+	}
+	if _, err := a.callLibrary(t.Context(), "libc.so.6", "getpid", "rand_r"); err == nil {
+		t.Error("a result that is not 0 is no error")
+	}
+	if _, err := a.callLibrary(t.Context(), "libhomeport-none.so.1", "cuInit", "cuDeviceGetCount"); err == nil {
+		t.Error("a library that is not there is called")
+	}
+	if _, err := a.callLibrary(t.Context(), "libc.so.6", "cuInit", "cuDeviceGetCount"); err == nil {
+		t.Error("a function that is not there is called")
+	}
+}
+
+// Both architectures' programs are whole: what they link, and where they begin.
+func TestSmallProgramsAreWellFormed(t *testing.T) {
+	t.Parallel()
+	for arch, machine := range map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64} {
+		image, loader, err := program(arch, "libcuda.so.1", "cuInit", "cuDeviceGetCount")
+		if err != nil || len(image) > 1024 {
+			t.Fatalf("%s: %d bytes, %v", arch, len(image), err)
+		}
+		f, err := elf.NewFile(bytes.NewReader(image))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Machine != machine || f.Type != elf.ET_DYN || f.Entry%16 != 0 {
+			t.Errorf("%s: %+v", arch, f.FileHeader)
+		}
+		var kinds []elf.ProgType
+		for _, p := range f.Progs {
+			kinds = append(kinds, p.Type)
+			if p.Type == elf.PT_INTERP {
+				name := make([]byte, p.Filesz)
+				if _, err := p.ReadAt(name, 0); err != nil || string(name) != loader+"\x00" {
+					t.Errorf("%s: its loader is %q", arch, name)
+				}
+			}
+		}
+		if want := []elf.ProgType{elf.PT_PHDR, elf.PT_INTERP, elf.PT_LOAD, elf.PT_LOAD, elf.PT_DYNAMIC, elf.PT_GNU_STACK}; !slices.Equal(kinds, want) {
+			t.Errorf("%s: %v", arch, kinds)
+		}
+	}
+	if _, _, err := program("riscv64", "l", "a", "b"); err == nil {
+		t.Error("a program for a machine that nobody has code for")
+	}
+}
+
+// A speed is what went over until the end, or until its time was up; nothing is
+// left of what was written.
+func TestDiskIsMeasuredWithoutATrace(t *testing.T) {
+	t.Parallel()
+	a := looker(t)
+	rate, err := a.diskRate(t.Context(), 8<<20, time.Minute)
+	if err != nil || rate < 1<<20 {
+		t.Errorf("%d bytes a second, %v", rate, err)
+	}
+	for _, dir := range []string{a.cfg.Workspace, a.cfg.StateDir} {
+		if left, _ := os.ReadDir(dir); len(left) != 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	}
+	if rate, err = a.diskRate(t.Context(), 1<<40, 0); err != nil || rate != 1 {
+		t.Errorf("in no time: %d, %v", rate, err)
+	}
+}
+
+// A driver's tool that hangs is ended; a machine without one has no GPU, and says why.
+func TestMachineWithoutADriverSaysSo(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("nvidia-smi"); err == nil {
+		t.Skip("this machine has a driver")
+	}
+	a := looker(t)
+	if found := a.lookAtGPUs(t.Context()); found.GPUError == "" || len(found.GPUs) != 0 || found.CUDA {
+		t.Errorf("found %+v", found)
+	}
+	if runtime.GOOS == "linux" {
+		tool := filepath.Join(t.TempDir(), "tool")
+		if err := os.WriteFile(tool, []byte("#!/bin/sh\necho no devices >&2; exit 9\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.tool(t.Context(), tool); err == nil {
+			t.Error("a tool that failed is believed")
+		}
+	}
+}
