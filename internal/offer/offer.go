@@ -19,6 +19,8 @@ import (
 	"homeport.dev/homeport/internal/clock"
 	"homeport.dev/homeport/internal/fault"
 	"homeport.dev/homeport/internal/id"
+	"homeport.dev/homeport/internal/job"
+	"homeport.dev/homeport/internal/mail"
 	"homeport.dev/homeport/internal/money"
 	"homeport.dev/homeport/internal/provider"
 	"homeport.dev/homeport/internal/team"
@@ -115,14 +117,20 @@ type Deps struct {
 	MarkupPermille int64
 	// Every is how often each adapter is asked at most; adapters without an
 	// entry are asked at every Refresh.
-	Every map[string]time.Duration
+	Every   map[string]time.Duration
+	Breaker BreakerLimits
+	// Operator is the address that is told of a cloud that goes off sale; "" =
+	// nobody, and neither Jobs nor Mail is used.
+	Operator string
+	Jobs     job.Queue
+	Mail     mail.Sender
 }
 
 // A Service keeps and sells the catalogue.
 type Service struct {
 	Deps
 	cache cache
-	once  sync.Mutex // one refresh at a time in this process
+	once  map[string]*sync.Mutex // by adapter: one refresh at a time in this process
 }
 
 // New returns the service. It refuses a markup that would sell below cost.
@@ -136,5 +144,13 @@ func New(d Deps) (*Service, error) {
 	if d.Node == "" {
 		d.Node = id.New().String()
 	}
-	return &Service{Deps: d}, nil
+	if d.Logger == nil {
+		d.Logger = slog.New(slog.DiscardHandler)
+	}
+	d.Breaker = d.Breaker.withDefaults()
+	s := &Service{Deps: d, once: map[string]*sync.Mutex{}}
+	for name := range d.Adapters {
+		s.once[name] = &sync.Mutex{}
+	}
+	return s, nil
 }

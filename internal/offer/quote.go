@@ -88,6 +88,9 @@ func diskNeeded(sizeBytes int64) int {
 	return int((105*hundredths + 10*10_000 + 9_999) / 10_000)
 }
 
+// Holds reports whether an offer's disk is large enough for a volume of that size.
+func Holds(o provider.Offer, sizeBytes int64) bool { return o.DiskGB >= diskNeeded(sizeBytes) }
+
 // EqualTx lists the offers that may stand in for another one without asking:
 // same GPUs, socket, country, security and spot, no less memory, vCPU and disk,
 // at a plan price of at most max; the cheapest first, without those of exclude.

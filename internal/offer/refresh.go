@@ -20,101 +20,106 @@ import (
 )
 
 const (
-	leaseName  = "offer.refresh"
-	leaseFor   = time.Minute // longer than a refresh may take
-	maxTrouble = 500         // bytes of an adapter's error that are kept
+	leaseName  = "offer.refresh." // and the adapter
+	leaseFor   = time.Minute      // longer than a refresh may take
+	maxTrouble = 500              // bytes of an adapter's error that are kept
 )
 
 var errEmpty = errors.New("the list is empty, which is not believed")
 
 // Refresh asks every adapter that is due for its list, all at once, and stores
-// what it says. Of several nodes only the one that holds the lease does it.
-// The error joins what went wrong with single adapters: their offers stay as
-// they were and, without news, hide five minutes after they were last seen.
-// So does an empty list, which no adapter is believed.
-func (s *Service) Refresh(ctx context.Context) error {
-	s.once.Lock()
-	defer s.once.Unlock()
-	wall := s.Clock.Wall()
-	mine, err := pg.TryLease(ctx, s.Pool, leaseName, s.Node, leaseFor, wall)
-	if err != nil || !mine {
-		return err
-	}
-	due, err := s.due(ctx, wall)
-	if err != nil {
-		return err
-	}
-	return s.refresh(ctx, due)
-}
+// what it says. The error joins what went wrong with single adapters: their
+// offers stay as they were and, without news, hide five minutes after they were
+// last seen. So does an empty list, which no adapter is believed.
+func (s *Service) Refresh(ctx context.Context) error { return s.all(ctx, s.RefreshOne) }
 
 // RefreshNow asks every adapter at once, whichever node has the lease and
 // whenever they were asked last: after something is known to have changed.
 func (s *Service) RefreshNow(ctx context.Context) error {
-	s.once.Lock()
-	defer s.once.Unlock()
-	return s.refresh(ctx, slices.Sorted(maps.Keys(s.Adapters)))
+	return s.all(ctx, func(ctx context.Context, name string) error {
+		s.once[name].Lock()
+		defer s.once[name].Unlock()
+		return s.refreshOne(ctx, name)
+	})
 }
 
-// Close gives the lease back, so that another node need not wait for its end.
+// RefreshOne asks one adapter for its list, if it is due. Of several nodes only
+// the one that holds the adapter's lease does it. One that hangs holds up
+// nobody but itself.
+func (s *Service) RefreshOne(ctx context.Context, name string) error {
+	s.once[name].Lock()
+	defer s.once[name].Unlock()
+	wall := s.Clock.Wall()
+	mine, err := pg.TryLease(ctx, s.Pool, leaseName+name, s.Node, leaseFor, wall)
+	if err != nil || !mine {
+		return err
+	}
+	due, err := s.due(ctx, name, wall)
+	if err != nil || !due {
+		return err
+	}
+	return s.refreshOne(ctx, name)
+}
+
+// Close gives the leases back, so that another node need not wait for their end.
 func (s *Service) Close(ctx context.Context) error {
-	s.once.Lock()
-	defer s.once.Unlock()
-	return pg.ReleaseLease(ctx, s.Pool, leaseName, s.Node)
+	return s.all(ctx, func(ctx context.Context, name string) error {
+		s.once[name].Lock()
+		defer s.once[name].Unlock()
+		return pg.ReleaseLease(ctx, s.Pool, leaseName+name, s.Node)
+	})
 }
 
-func (s *Service) refresh(ctx context.Context, adapters []string) error {
+// all calls fn for every adapter at once.
+func (s *Service) all(ctx context.Context, fn func(context.Context, string) error) error {
 	var wg sync.WaitGroup
-	errs := make([]error, len(adapters))
-	for i, name := range adapters {
-		wg.Go(func() { errs[i] = s.refreshOne(ctx, name) })
+	names := slices.Sorted(maps.Keys(s.Adapters))
+	errs := make([]error, len(names))
+	for i, name := range names {
+		wg.Go(func() { errs[i] = fn(ctx, name) })
 	}
 	wg.Wait()
 	return errors.Join(errs...)
 }
 
-const sqlListAsked = `select adapter, asked_at from offer_source`
+const sqlFindAsked = `
+select s.asked_at, b.probe_at from offer_source s left join provider_breaker b on b.adapter = s.adapter
+where s.adapter = $1`
 
-// due returns the adapters whose turn it is, by name.
-func (s *Service) due(ctx context.Context, wall time.Time) ([]string, error) {
-	type source struct {
-		Adapter string
-		AskedAt time.Time
+// due says whether it is an adapter's turn. One whose breaker is open is asked
+// when its probe is.
+func (s *Service) due(ctx context.Context, name string, wall time.Time) (bool, error) {
+	var asked time.Time
+	var probe *time.Time
+	err := s.Pool.QueryRow(ctx, sqlFindAsked, name).Scan(&asked, &probe)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return true, nil
 	}
-	rows, err := s.Pool.Query(ctx, sqlListAsked)
 	if err != nil {
-		return nil, fmt.Errorf("read when adapters were asked: %w", err)
+		return false, fmt.Errorf("read when %s was asked: %w", name, err)
 	}
-	sources, err := pgx.CollectRows(rows, pgx.RowToStructByName[source])
-	if err != nil {
-		return nil, fmt.Errorf("read when adapters were asked: %w", err)
+	if probe != nil {
+		return !wall.Before(*probe), nil
 	}
-	asked := make(map[string]time.Time, len(sources))
-	for _, src := range sources {
-		asked[src.Adapter] = src.AskedAt
-	}
-	var due []string
-	for name := range s.Adapters {
-		last, ok := asked[name]
-		if !ok || !wall.Before(last.Add(s.Every[name])) {
-			due = append(due, name)
-		}
-	}
-	slices.Sort(due)
-	return due, nil
+	return !wall.Before(asked.Add(s.Every[name])), nil
 }
 
 func (s *Service) refreshOne(ctx context.Context, name string) error {
 	asking, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
 	list, err := s.Adapters[name].Offers(asking)
+	if ctx.Err() != nil {
+		return ctx.Err() // this node stops: that says nothing of the cloud
+	}
 	if err == nil && len(list) == 0 {
 		err = errEmpty
 	}
 	wall := s.Clock.Wall() // when it answered, not when it was asked
 	if err != nil {
-		return errors.Join(fmt.Errorf("list the offers of %s: %w", name, err), s.storeTrouble(ctx, name, err, wall))
+		return errors.Join(fmt.Errorf("list the offers of %s: %w", name, err), s.storeTrouble(ctx, name, err, wall),
+			s.NoteCall(ctx, name, CallOffers, err))
 	}
-	return s.storeList(ctx, name, s.sellable(list), wall)
+	return errors.Join(s.storeList(ctx, name, s.sellable(list), wall), s.NoteCall(ctx, name, CallOffers, nil))
 }
 
 // sellable drops what cannot be stored or sold, and all but the cheapest of
@@ -255,12 +260,17 @@ insert into offer_source (adapter, asked_at, offers, trouble)
 values (@adapter, @wall, 0, @trouble)
 on conflict (adapter) do update set asked_at = @wall, trouble = @trouble`
 
-func (s *Service) storeTrouble(ctx context.Context, name string, trouble error, wall time.Time) error {
-	text := strings.ToValidUTF8(strings.ReplaceAll(trouble.Error(), "\x00", ""), "")
+// troubleOf is an error in words that can be stored.
+func troubleOf(err error) string {
+	text := strings.ToValidUTF8(strings.ReplaceAll(err.Error(), "\x00", ""), "")
 	if len(text) > maxTrouble {
 		text = strings.ToValidUTF8(text[:maxTrouble], "")
 	}
-	_, err := s.Pool.Exec(ctx, sqlUpsertTrouble, pgx.NamedArgs{"adapter": name, "wall": wall, "trouble": text})
+	return text
+}
+
+func (s *Service) storeTrouble(ctx context.Context, name string, trouble error, wall time.Time) error {
+	_, err := s.Pool.Exec(ctx, sqlUpsertTrouble, pgx.NamedArgs{"adapter": name, "wall": wall, "trouble": troubleOf(trouble)})
 	if err != nil {
 		return fmt.Errorf("record the trouble with %s: %w", name, err)
 	}
