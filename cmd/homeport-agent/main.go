@@ -76,7 +76,7 @@ func runSandboxPod(ctx context.Context, pod sandboxinit.Pod) error {
 	return agent.Run(ctx, agent.Config{
 		BaseURL: "http://homeport", Dial: dial, Token: pod.Token, SSH: listeners,
 		StateDir: pod.StateDir, Workspace: pod.Workspace, Limits: pod.Limits,
-		Landing: landingFile,
+		Landing: landingFile, Hardware: pod.Hardware,
 		Version: version, Ready: func() { ready(pod.Ready) }, Logger: logger(),
 	})
 }

@@ -8,8 +8,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"homeport.dev/homeport/internal/agentapi"
@@ -35,6 +37,8 @@ func New(pods *pod.Service, objects http.Handler, store string, logger *slog.Log
 	e := &edge{pods: pods, logger: logger}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+agentapi.PathHello, call(e, e.pods.Hello))
+	mux.HandleFunc("POST "+agentapi.PathChecked, call(e, quiet(e.pods.Checked)))
+	mux.HandleFunc("GET "+agentapi.PathSpeed, e.speed)
 	mux.HandleFunc("POST "+agentapi.PathLease, call(e, e.pods.Lease))
 	mux.HandleFunc("POST "+agentapi.PathSign, call(e, e.pods.Sign))
 	mux.HandleFunc("POST "+agentapi.PathCommit, call(e, e.pods.Commit))
@@ -65,12 +69,7 @@ func quiet[I any](fn func(context.Context, *pod.Agent, I) error) func(context.Co
 // call makes a handler of one agent call.
 func call[I, O any](e *edge, fn func(context.Context, *pod.Agent, I) (O, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if !ok {
-			e.refuse(w, r, pod.ErrAgentToken)
-			return
-		}
-		agent, err := e.pods.Authenticate(r.Context(), token)
+		agent, err := e.authenticate(r)
 		if err != nil {
 			e.refuse(w, r, err)
 			return
@@ -90,6 +89,47 @@ func call[I, O any](e *edge, fn func(context.Context, *pod.Agent, I) (O, error))
 			e.logger.DebugContext(r.Context(), "agent went away", "err", err)
 		}
 	}
+}
+
+// authenticate finds the agent that calls by its token.
+func (e *edge) authenticate(r *http.Request) (*pod.Agent, error) {
+	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		return nil, pod.ErrAgentToken
+	}
+	return e.pods.Authenticate(r.Context(), token)
+}
+
+// speed sends as many bytes as an agent asks for, so that it sees how fast they come.
+func (e *edge) speed(w http.ResponseWriter, r *http.Request) {
+	if _, err := e.authenticate(r); err != nil {
+		e.refuse(w, r, err)
+		return
+	}
+	n, err := strconv.ParseInt(r.URL.Query().Get("bytes"), 10, 64)
+	if err != nil || n < 1 || n > agentapi.MaxSpeed {
+		e.refuse(w, r, ErrBody)
+		return
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Length", strconv.FormatInt(n, 10))
+	hum := noise(0x9e3779b97f4a7c15)
+	if _, err := io.CopyN(w, &hum, n); err != nil {
+		e.logger.DebugContext(r.Context(), "agent went away", "err", err)
+	}
+}
+
+// noise reads as bytes that do not compress, for ever.
+type noise uint64
+
+func (x *noise) Read(p []byte) (int, error) {
+	for i := range p {
+		*x ^= *x << 13
+		*x ^= *x >> 7
+		*x ^= *x << 17
+		p[i] = byte(*x)
+	}
+	return len(p), nil
 }
 
 // statusOf is what an agent reads of a fault's kind; others are 500.

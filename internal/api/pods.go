@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
 
 	"homeport.dev/homeport/internal/apitype"
 	"homeport.dev/homeport/internal/money"
@@ -25,6 +26,10 @@ func (s *server) registerPods() {
 		Summary:     "Rent a pod",
 		Description: "The offer is named by what it echoes; price is the most to pay. A pod's CPU and memory limits are shares of its host, not the offer's figures, at sandbox clouds.",
 	}, s.createPod)
+	session(s, huma.Operation{
+		OperationID: "change-pod", Method: http.MethodPatch, Path: "/pods/{id}",
+		Summary: "Say whether a pod is started again when its machine is lost",
+	}, s.changePod)
 	session(s, huma.Operation{
 		OperationID: "delete-pod", Method: http.MethodDelete, Path: "/pods/{id}", DefaultStatus: http.StatusNoContent,
 		Summary: "End a pod after a last sync",
@@ -60,7 +65,18 @@ func podOf(p *pod.Pod) apitype.Pod {
 	if p.ReadyAt != nil {
 		out.SSHPort = &p.SSHPort
 	}
+	out.AutoRelaunch = p.AutoRelaunch
+	out.RelaunchOf, out.RelaunchedAs = textOf(p.RelaunchOf), textOf(p.RelaunchedAs)
 	return out
+}
+
+// textOf is an id that may be absent, as it is sent.
+func textOf(of *uuid.UUID) *string {
+	if of == nil {
+		return nil
+	}
+	text := of.String()
+	return &text
 }
 
 type createPodIn struct {
@@ -94,8 +110,15 @@ func (s *server) createPod(ctx context.Context, p team.Person, in createPodIn) (
 	if b.DataCenterID != nil {
 		t.DataCenterID = *b.DataCenterID
 	}
+	var before uuid.UUID
+	if b.RelaunchOf != nil {
+		if before, err = parse(*b.RelaunchOf, pod.ErrNotFound); err != nil {
+			return nil, err
+		}
+	}
 	made, err := s.Pods.Create(ctx, scope, pod.Create{
 		VolumeID: volumeID, KeyID: keyID, Offer: t, Max: money.Rate(price), Currency: b.Currency,
+		AutoRelaunch: b.AutoRelaunch, RelaunchOf: before,
 		Once: in.request(s, p, "POST /pods"),
 	})
 	if err != nil {
@@ -109,6 +132,27 @@ type OneIn struct {
 	Bearer
 	InTeam
 	ID string `path:"id"`
+}
+
+type changePodIn struct {
+	OneIn
+	Body apitype.ChangePod
+}
+
+func (s *server) changePod(ctx context.Context, p team.Person, in changePodIn) (*body[apitype.Pod], error) {
+	scope, err := s.scope(ctx, p, in.TeamID, team.Use)
+	if err != nil {
+		return nil, err
+	}
+	podID, err := parse(in.ID, pod.ErrNotFound)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := s.Pods.SetRelaunch(ctx, scope, podID, in.Body.AutoRelaunch)
+	if err != nil {
+		return nil, err
+	}
+	return &body[apitype.Pod]{Body: podOf(changed)}, nil
 }
 
 func (s *server) deletePod(ctx context.Context, p team.Person, in OneIn) (*nothing, error) {

@@ -27,6 +27,9 @@ type Pod struct {
 	VolumeID           string     `json:"volume_id"`
 	SSHKeyID           string     `json:"ssh_key_id"`
 	CreatedBy          string     `json:"created_by" doc:"User id."`
+	AutoRelaunch       bool       `json:"auto_relaunch" doc:"When its machine is lost, the pod is started again on another cloud at no higher price."`
+	RelaunchOf         *string    `json:"relaunch_of" doc:"The ended pod whose place this one took: with its SSH name and host key, and its port where the cloud allows it."`
+	RelaunchedAs       *string    `json:"relaunched_as" doc:"The pod that took this one's place."`
 }
 
 // CreatePod asks for a pod. Beside the ids it echoes the offer; the server
@@ -54,4 +57,11 @@ type CreatePod struct {
 	IsSpot          bool     `json:"is_spot,omitempty"`
 	DataCenterID    *string  `json:"data_center_id,omitempty" nullable:"true"`
 	Image           *string  `json:"image,omitempty" nullable:"true"`
+	AutoRelaunch    bool     `json:"auto_relaunch,omitempty" doc:"Start the pod again on another cloud, at no higher price, when its machine is lost."`
+	RelaunchOf      *string  `json:"relaunch_of,omitempty" nullable:"true" doc:"An ended pod whose SSH name, host key and, if free, port the new one gets."`
+}
+
+// ChangePod changes a pod that has not ended.
+type ChangePod struct {
+	AutoRelaunch bool `json:"auto_relaunch"`
 }

@@ -10,12 +10,15 @@ import (
 	"net/mail"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"homeport.dev/homeport/internal/clock"
 	"homeport.dev/homeport/internal/dns"
+	"homeport.dev/homeport/internal/offer"
 	"homeport.dev/homeport/internal/payment/stripe"
+	"homeport.dev/homeport/internal/pod"
 	"homeport.dev/homeport/internal/seal"
 	"homeport.dev/homeport/internal/volume"
 )
@@ -64,6 +67,9 @@ func (c *Config) check() []error {
 	if _, err := volume.ParseRetention(c.KeepVersions); err != nil {
 		bad("KEEP_VERSIONS", "%v", err)
 	}
+	if _, err := mail.ParseAddress(c.OperatorEmail); c.OperatorEmail != "" && err != nil {
+		bad("OPERATOR_EMAIL", "%q is not a mail address", c.OperatorEmail)
+	}
 	if _, err := readTestimonials(c.Testimonials); err != nil {
 		bad("TESTIMONIALS", "%v", err)
 	}
@@ -80,6 +86,12 @@ func (c *Config) check() []error {
 func (c *Config) checkPods() (errs []error) {
 	if _, _, err := c.sshPorts(); err != nil {
 		errs = append(errs, fmt.Errorf("%sSSH_PORTS: %w", prefix, err))
+	}
+	if _, err := c.breaker(); err != nil {
+		errs = append(errs, fmt.Errorf("%sBREAKER: %w", prefix, err))
+	}
+	if _, err := c.preflight(); err != nil {
+		errs = append(errs, fmt.Errorf("%sPREFLIGHT: %w", prefix, err))
 	}
 	if _, err := c.markup(); err != nil {
 		errs = append(errs, fmt.Errorf("%sMARKUP: %w", prefix, err))
@@ -161,4 +173,36 @@ func (c *Config) markup() (int64, error) {
 		return 0, fmt.Errorf("%q has more than 3 decimals", c.Markup)
 	}
 	return r.Num().Int64(), nil
+}
+
+// breaker reads when a cloud goes off sale: failed calls, a slash, and in which time.
+func (c *Config) breaker() (offer.BreakerLimits, error) {
+	count, window, ok := strings.Cut(c.Breaker, "/")
+	n, err := strconv.Atoi(count)
+	d, wrong := time.ParseDuration(window)
+	if !ok || err != nil || wrong != nil || n < 1 || d <= 0 {
+		return offer.BreakerLimits{}, fmt.Errorf("%q is not a count and a time such as 5/5m", c.Breaker)
+	}
+	return offer.BreakerLimits{Failures: n, Window: d}, nil
+}
+
+// preflight reads what a machine must show: MB a second of its disk, a slash, and
+// of its network.
+func (c *Config) preflight() (pod.Preflight, error) {
+	if c.Preflight == "off" {
+		return pod.Preflight{Off: true}, nil
+	}
+	disk, network, ok := strings.Cut(c.Preflight, "/")
+	d, err := strconv.Atoi(disk)
+	n, wrong := strconv.Atoi(network)
+	if !ok || err != nil || wrong != nil || min(d, n) < 0 || max(d, n) > 100_000 {
+		return pod.Preflight{}, fmt.Errorf("%q is not two speeds in MB a second such as 40/2, nor off", c.Preflight)
+	}
+	least := func(mb int) int64 {
+		if mb == 0 {
+			return -1
+		}
+		return int64(mb) * 1_000_000
+	}
+	return pod.Preflight{DiskMin: least(d), NetMin: least(n)}, nil
 }

@@ -43,6 +43,7 @@ type Config struct {
 	SMTPURL       string `name:"SMTP_URL" secret:"true" doc:"mail server, smtp://user:password@host:port; empty: a local mailbox page"`
 	MailFrom      string `name:"MAIL_FROM" default:"Homeport <no-reply@localhost>" doc:"sender of mails"`
 	SupportEmail  string `name:"SUPPORT_EMAIL" default:"support@localhost" doc:"shown where users may need help"`
+	OperatorEmail string `name:"OPERATOR_EMAIL" doc:"who is told of a cloud that fails or whose account is empty; empty: only the log and the metrics say so"`
 	SalesEmail    string `name:"SALES_EMAIL" default:"sales@localhost" doc:"address of Talk to Sales"`
 	Testimonials  string `name:"TESTIMONIALS" doc:"JSON file of the landing page's three testimonials, each {quote, name, work}; empty: samples, marked as such"`
 	StripeKey     string `name:"STRIPE_SECRET_KEY" secret:"true" doc:"Stripe account that collects the money; empty: the built-in test checkout, on this machine only"`
@@ -71,6 +72,8 @@ type Config struct {
 	SandboxNet    string `name:"SANDBOX_NETWORK" default:"none" doc:"network of sandbox pods: none"`
 	AgentBinary   string `name:"AGENT_BINARY" doc:"the pod agent's program; empty: homeport-agent beside this program"`
 	AgentDir      string `name:"AGENT_DIR" doc:"folder of the agents that real machines fetch, homeport-agent-linux-ARCH; empty: beside this program"`
+	Breaker       string `name:"BREAKER" default:"5/5m" doc:"failed calls to a cloud, and in which time, that take it off sale until it works again"`
+	Preflight     string `name:"PREFLIGHT" default:"40/2" doc:"MB a second that a machine's disk must write and its network read before its pod is ready, 0 = any; 'off' looks at no GPU either"`
 	Signup        string `name:"SIGNUP" default:"open" doc:"who may sign up: open or invited"`
 	Markup        string `name:"MARKUP" default:"1.30" doc:"list price over upstream price, at least 1.20"`
 	MinRunway     string `name:"MIN_RUNWAY" default:"0s" doc:"runway a wallet must have for a new pod"`

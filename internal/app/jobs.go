@@ -5,6 +5,7 @@ import (
 
 	"homeport.dev/homeport/internal/auth"
 	"homeport.dev/homeport/internal/notice"
+	"homeport.dev/homeport/internal/offer"
 	"homeport.dev/homeport/internal/payment"
 	"homeport.dev/homeport/internal/payment/testpay"
 	"homeport.dev/homeport/internal/pod"
@@ -18,6 +19,8 @@ func (a *App) handleJobs() {
 	queue.Handle(a.queue, func(ctx context.Context, j team.SendInvitationJob) error { return a.teams.SendInvitation(ctx, j) })
 	queue.Handle(a.queue, func(ctx context.Context, j pod.ReconcileJob) error { return a.pods.Reconcile(ctx, j.PodID) })
 	queue.Handle(a.queue, func(ctx context.Context, j pod.KeylessJob) error { return a.pods.SendKeyless(ctx, j) })
+	queue.Handle(a.queue, func(ctx context.Context, j pod.LostJob) error { return a.pods.SendLost(ctx, j) })
+	queue.Handle(a.queue, func(ctx context.Context, j offer.BrokenJob) error { return a.offers.SendBroken(ctx, j) })
 	queue.Handle(a.queue, func(ctx context.Context, j notice.LetterJob) error { return a.notices.SendLetter(ctx, j) })
 	queue.Handle(a.queue, func(ctx context.Context, j pod.TerminateJob) error { return a.pods.Terminate(ctx, j.InstanceID) })
 	queue.Handle(a.queue, func(ctx context.Context, j payment.SubscriptionJob) error { return a.payments.ReadSubscription(ctx, j) })

@@ -83,7 +83,7 @@ func each[T any](ctx context.Context, ids []T, atOnce int, fn func(context.Conte
 
 // background lists everything a node does without being asked.
 func (a *App) background() []loop {
-	all := a.always()
+	all := append(a.always(), a.catalogue()...)
 	if a.testpay != nil {
 		all = append(all, loop{"test renewals", 10 * time.Second, a.testpay.RenewDue},
 			loop{"test payments", time.Second, a.testpay.DeliverDue})
@@ -116,7 +116,6 @@ func (a *App) always() []loop {
 		}},
 		{"reaper", time.Minute, a.pods.Reap},
 		{"machines' deadlines", 10 * time.Minute, a.pods.KeepMachines},
-		{"offers", offersEvery, a.offers.Refresh},
 		{"exhaustion", 500 * time.Millisecond, a.meter.FollowSweep},
 		{"settlement", time.Minute, a.meter.SettleSweep},
 		{"ledger check", time.Minute, func(ctx context.Context) error { return a.wallet.CheckNight(ctx, a.clock.Now()) }},
@@ -138,3 +137,13 @@ func (a *App) always() []loop {
 
 // offersEvery is how often the catalogue is asked for.
 const offersEvery = 30 * time.Second
+
+// catalogue asks each cloud for its offers in a loop of its own: one that hangs
+// delays no other.
+func (a *App) catalogue() []loop {
+	var all []loop
+	for name := range a.offers.Adapters {
+		all = append(all, loop{"offers of " + name, offersEvery, func(ctx context.Context) error { return a.offers.RefreshOne(ctx, name) }})
+	}
+	return all
+}

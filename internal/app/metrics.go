@@ -124,7 +124,7 @@ func (g ledgerGauges) Collect(c chan<- prometheus.Metric) {
 
 // metricsHandler serves /metrics and pprof.
 func (a *App) metricsHandler() http.Handler {
-	a.metrics.registry.MustRegister(podGauge{a, prometheus.NewDesc("pods", "Live pods.", []string{"status"}, nil)}, newLedgerGauges(a))
+	a.metrics.registry.MustRegister(podGauge{a, prometheus.NewDesc("pods", "Live pods.", []string{"status"}, nil)}, newLedgerGauges(a), newProviderGauges(a))
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(a.metrics.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

@@ -147,8 +147,13 @@ func (a *App) wirePods(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	breaker, err := a.config.breaker()
+	if err != nil {
+		return err
+	}
 	a.offers, err = offer.New(offer.Deps{
 		Pool: a.pool, Clock: a.clock, Logger: a.logger, Adapters: sells, Every: a.offersEvery(), MarkupPermille: markup,
+		Breaker: breaker, Operator: a.config.OperatorEmail, Jobs: a.queue, Mail: a.sender,
 	})
 	if err != nil {
 		return err
@@ -169,6 +174,10 @@ func (a *App) wirePods(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	preflight, err := a.config.preflight()
+	if err != nil {
+		return err
+	}
 	first, last, err := a.config.sshPorts()
 	if err != nil {
 		return err
@@ -176,7 +185,7 @@ func (a *App) wirePods(ctx context.Context) error {
 	a.pods = pod.New(pod.Deps{
 		Pool: a.pool, Clock: a.clock, Jobs: a.queue, Box: a.box, Logger: a.logger, Wallet: a.wallet, Volumes: a.volumes,
 		Offers: a.offers, Keys: a.keys, Teams: a.teams, Mail: a.sender, Adapters: rents, DNS: a.names(ctx), Host: a.config.PodHost,
-		AgentURL: a.config.PublicURL, Limits: pod.Limits{MinRunway: runway, PortFirst: first, PortLast: last}, Listen: a.hub.Subscribe, Notify: pg.NotifyTx,
+		AgentURL: a.config.PublicURL, Limits: pod.Limits{MinRunway: runway, PortFirst: first, PortLast: last, Preflight: preflight}, Listen: a.hub.Subscribe, Notify: pg.NotifyTx,
 	})
 	a.agents = agentedge.New(a.pods, a.objects, a.storeAddress(), a.logger)
 	return nil

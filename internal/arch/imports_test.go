@@ -39,7 +39,7 @@ var may = map[string]string{
 	"volume":             "base team wallet snapshot agentapi", // agentapi: it answers the agent's volume calls
 	"provider":           "fault money",
 	"offer":              "base team provider",
-	"pod":                "base team wallet offer provider volume sshkey dns agentapi",
+	"pod":                "base team wallet offer provider provider/gpu volume sshkey dns agentapi",
 	"notice":             "base team wallet",
 	"meter":              "base team wallet notice pod volume",
 	"payment":            "base team wallet audit",           // who agreed to automatic payments is on record

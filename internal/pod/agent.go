@@ -66,12 +66,17 @@ func (s *Service) Hello(ctx context.Context, a *Agent, h agentapi.Hello) (agenta
 	if err != nil {
 		return w, err
 	}
+	var check *agentapi.Check
 	err = s.changeInstance(ctx, a.instance, func(tx pgx.Tx, p *Pod, in *Instance) error {
 		if in.State == Terminating || in.State == Gone {
 			return ErrFenced
 		}
 		a.pod, a.instance = p, in
-		return s.helloTx(ctx, tx, p, in)
+		if err := s.helloTx(ctx, tx, p, in); err != nil {
+			return err
+		}
+		check, err = s.askCheckTx(ctx, tx, p, in, h)
+		return err
 	})
 	if err != nil {
 		return w, err
@@ -83,7 +88,7 @@ func (s *Service) Hello(ctx context.Context, a *Agent, h agentapi.Hello) (agenta
 	w = agentapi.Welcome{
 		PodID: a.pod.ID.String(), Hostname: id.First(a.pod.ID), HostKey: string(hostKey),
 		AuthorizedKeys: orders.AuthorizedKeys, ProbeKey: a.pod.ProbeKeyLine, Notice: orders.Notice,
-		Phase: agentapi.PhaseMounting, Volume: grant,
+		Phase: agentapi.PhaseMounting, Volume: grant, Check: check,
 	}
 	if a.pod.RestoredWallAt != nil {
 		w.Phase = agentapi.PhaseServing
@@ -93,6 +98,9 @@ func (s *Service) Hello(ctx context.Context, a *Agent, h agentapi.Hello) (agenta
 
 func (s *Service) helloTx(ctx context.Context, tx pgx.Tx, p *Pod, in *Instance) error {
 	wall := s.Clock.Wall()
+	if in.AgentSeenWallAt == nil && s.late(in, wall) {
+		in.turned(OutcomeSlow, wall)
+	}
 	in.AgentSeenWallAt, in.GoneSeenWallAt = &wall, nil
 	if err := saveInstance(ctx, tx, in); err != nil {
 		return err
@@ -243,7 +251,7 @@ func (s *Service) Failed(ctx context.Context, a *Agent, f agentapi.Failed) error
 		return s.failSetup(ctx, a.pod, ReasonDamaged,
 			"Some data of the volume could not be read back. Nothing was charged and nothing was changed; support has been told.")
 	}
-	return s.tryNext(ctx, a.pod, a.instance, "The machine could not mount the volume.")
+	return s.tryNext(ctx, a.pod, a.instance, OutcomeFailed, "The machine could not mount the volume.")
 }
 
 // Sign gives the agent grants for objects of its own volume.

@@ -33,6 +33,11 @@ type Create struct {
 	Max      money.Rate
 	Currency string
 	Once     idem.Request // zero: no Idempotency-Key was sent
+	// AutoRelaunch starts the pod again on another cloud when its machine is lost.
+	AutoRelaunch bool
+	// RelaunchOf is a pod of the team that has ended: the new one gets its name,
+	// host key and, if that is free, port. Zero: none.
+	RelaunchOf uuid.UUID
 }
 
 // minBalance is what a wallet must hold for a pod to be created (product.md section 9).
@@ -76,20 +81,54 @@ func (s *Service) createTx(ctx context.Context, tx pgx.Tx, scope team.Scope, in 
 
 // insertTx makes the pod's row and its first job, once everything is checked.
 func (s *Service) insertTx(ctx context.Context, tx pgx.Tx, scope team.Scope, in Create, now, wall time.Time) (*Pod, error) {
+	var before *Pod
+	if in.RelaunchOf != uuid.Nil {
+		var err error
+		if before, err = s.endedTx(ctx, tx, scope, in.RelaunchOf); err != nil {
+			return nil, err
+		}
+	}
 	p, err := s.checkTx(ctx, tx, scope, in, now, wall)
 	if err != nil {
 		return nil, err
 	}
-	if p.SSHPort, err = takePort(ctx, tx, p.ID); err != nil {
-		return nil, err
+	if before != nil {
+		p.RelaunchOf = &before.ID
+	}
+	return p, s.bearTx(ctx, tx, p, before)
+}
+
+// bearTx writes a checked pod down, with a port and keys of its own or those of
+// the pod whose place it takes, and its first job.
+func (s *Service) bearTx(ctx context.Context, tx pgx.Tx, p, before *Pod) error {
+	var err error
+	if before == nil {
+		p.SSHPort, err = takePort(ctx, tx, p.ID)
+	} else {
+		p.Attempts = before.Attempts // the names of machines go on
+		p.SSHPort, err = takePortOf(ctx, tx, p.ID, before.ID)
+	}
+	if err != nil {
+		return err
 	}
 	if err := s.drawKeys(p); err != nil {
-		return nil, err
+		return err
+	}
+	if before != nil {
+		if err := s.inheritKey(p, before); err != nil {
+			return err
+		}
 	}
 	if err := insertPod(ctx, tx, p); err != nil {
-		return nil, err
+		return err
 	}
-	return p, s.Jobs.AddTx(ctx, tx, ReconcileJob{PodID: p.ID}, job.Options{})
+	if before != nil {
+		before.RelaunchedAs, before.RelaunchUntilWallAt, before.NextWallAt = &p.ID, nil, nil
+		if err := savePod(ctx, tx, before); err != nil {
+			return err
+		}
+	}
+	return s.Jobs.AddTx(ctx, tx, ReconcileJob{PodID: p.ID}, job.Options{})
 }
 
 // checkTx makes every check of server rule 7 in its order and attaches the
@@ -111,7 +150,10 @@ func (s *Service) checkTx(ctx context.Context, tx pgx.Tx, scope team.Scope, in C
 	if err := s.checkLimitsTx(ctx, tx, scope, quote.Offer.GPUCount, now); err != nil {
 		return nil, err
 	}
-	podID := id.New()
+	podID, err := s.podID(ctx, tx, in.RelaunchOf)
+	if err != nil {
+		return nil, err
+	}
 	att, attached := s.Volumes.AttachTx(ctx, tx, scope, in.VolumeID, podID, now)
 	if attached != nil && !errors.Is(attached, volume.ErrInUse) {
 		return nil, attached
@@ -134,7 +176,7 @@ func (s *Service) checkTx(ctx context.Context, tx pgx.Tx, scope team.Scope, in C
 		SSHKeyID: in.KeyID, Status: Pending, Offer: o, Adapter: quote.Adapter, Provider: o.Provider, Country: o.Country,
 		GPUType: o.GPUType, GPUCount: o.GPUCount, Rate: quote.Rate, MaxRate: max(in.Max, quote.Rate),
 		ListRate: quote.ListRate, SSHHost: s.Host, CreatedAt: now, StatusWallAt: wall, ProgressWallAt: wall,
-		NextWallAt: &wall,
+		NextWallAt: &wall, AutoRelaunch: in.AutoRelaunch,
 	}, nil
 }
 
@@ -153,23 +195,32 @@ select count(*) from pod
 
 // checkLimitsTx holds server rules 6 and 7 (guards). The team is locked.
 func (s *Service) checkLimitsTx(ctx context.Context, tx pgx.Tx, scope team.Scope, gpus int, now time.Time) error {
-	limit := s.Limits.HobbyGPUs
-	if scope.Plan() == team.Pro {
-		limit = s.Limits.ProGPUs
+	if err := s.checkGPUsTx(ctx, tx, scope.TeamID(), scope.Plan(), gpus); err != nil {
+		return err
 	}
-	var have, early int
-	if err := tx.QueryRow(ctx, sqlCountGPUs, scope.TeamID()).Scan(&have); err != nil {
-		return fmt.Errorf("count GPUs of team %s: %w", scope.TeamID(), err)
-	}
-	if have+gpus > limit {
-		return ErrGPULimit.With("Your plan allows %d GPUs at once; %d are in use and this pod needs %d.", limit, have, gpus)
-	}
+	var early int
 	day := now.Truncate(24 * time.Hour)
 	if err := tx.QueryRow(ctx, sqlCountEarlyEnds, scope.TeamID(), day).Scan(&early); err != nil {
 		return fmt.Errorf("count early ends of team %s: %w", scope.TeamID(), err)
 	}
 	if early >= s.Limits.FreeSetups {
 		return ErrSetups
+	}
+	return nil
+}
+
+// checkGPUsTx holds server rule 6.
+func (s *Service) checkGPUsTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, plan team.Plan, gpus int) error {
+	limit := s.Limits.HobbyGPUs
+	if plan == team.Pro {
+		limit = s.Limits.ProGPUs
+	}
+	var have int
+	if err := tx.QueryRow(ctx, sqlCountGPUs, teamID).Scan(&have); err != nil {
+		return fmt.Errorf("count GPUs of team %s: %w", teamID, err)
+	}
+	if have+gpus > limit {
+		return ErrGPULimit.With("Your plan allows %d GPUs at once; %d are in use and this pod needs %d.", limit, have, gpus)
 	}
 	return nil
 }

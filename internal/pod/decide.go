@@ -17,6 +17,7 @@ const (
 	doFindLost  action = "find lost" // silence: is the machine gone?
 	doFinish    action = "finish"    // synced: end the machine, free the volume
 	doGiveUp    action = "give up"   // the last sync does not move any more
+	doRelaunch  action = "relaunch"  // lost: start it again on another cloud
 )
 
 // seen is what the reconciler knows beside the rows.
@@ -50,6 +51,8 @@ func (s seen) silent(in *Instance) time.Duration {
 // its latest instance (nil: none yet), and when to look again after doing so.
 func decide(p *Pod, in *Instance, now seen, l Limits) (action, time.Duration) {
 	switch {
+	case p.Status == Deleted && p.RelaunchUntilWallAt != nil:
+		return decideRelaunch(in)
 	case p.Status == Deleted:
 		return doNothing, 0
 	case p.Status == Pending || p.Status.SettingUp() && in != nil && in.unclear():
@@ -87,7 +90,10 @@ func decidePending(p *Pod, in *Instance, now seen, l Limits) (action, time.Durat
 	if in != nil && in.State == Running {
 		return doNothing, time.Second // recorded since the pod was read
 	}
-	if now.wall.Sub(p.StatusWallAt) >= l.PendingFor && in != nil {
+	if in != nil && in.rests(now.wall) {
+		return doNothing, in.NextWallAt.Sub(now.wall)
+	}
+	if now.wall.Sub(p.StatusWallAt) >= l.PendingFor && in != nil && in.Reason != reasonBusy {
 		return doFail, 0
 	}
 	return doLaunch, time.Second
@@ -121,6 +127,14 @@ func decideSilence(in *Instance, now seen, l Limits, every time.Duration) (actio
 		return doFindLost, every
 	}
 	return doNothing, every
+}
+
+// decideRelaunch has the lost machine's end asked for before another one is.
+func decideRelaunch(in *Instance) (action, time.Duration) {
+	if in != nil && in.State == Terminating && in.Tries == 0 {
+		return doNothing, time.Second
+	}
+	return doRelaunch, relaunchEvery
 }
 
 // probeEvery spaces the log-in attempts: quickly at first.

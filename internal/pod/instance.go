@@ -17,7 +17,8 @@ import (
 
 const sqlCurrentInstance = `
 select id, pod_id, attempt, name, provider, offer, state, node_id, token_hash, ref, host, ssh_port, reason,
-       created_wall_at, state_wall_at, agent_seen_wall_at, probed_wall_at, gone_seen_wall_at, tries, next_wall_at
+       created_wall_at, state_wall_at, agent_seen_wall_at, probed_wall_at, gone_seen_wall_at, tries, next_wall_at,
+       outcome, outcome_wall_at, check_asked, checked_wall_at
   from instance
  where pod_id = $1
  order by attempt desc
@@ -25,26 +26,30 @@ select id, pod_id, attempt, name, provider, offer, state, node_id, token_hash, r
 
 const sqlFindInstance = `
 select id, pod_id, attempt, name, provider, offer, state, node_id, token_hash, ref, host, ssh_port, reason,
-       created_wall_at, state_wall_at, agent_seen_wall_at, probed_wall_at, gone_seen_wall_at, tries, next_wall_at
+       created_wall_at, state_wall_at, agent_seen_wall_at, probed_wall_at, gone_seen_wall_at, tries, next_wall_at,
+       outcome, outcome_wall_at, check_asked, checked_wall_at
   from instance
  where id = $1`
 
 const sqlLockInstance = `
 select id, pod_id, attempt, name, provider, offer, state, node_id, token_hash, ref, host, ssh_port, reason,
-       created_wall_at, state_wall_at, agent_seen_wall_at, probed_wall_at, gone_seen_wall_at, tries, next_wall_at
+       created_wall_at, state_wall_at, agent_seen_wall_at, probed_wall_at, gone_seen_wall_at, tries, next_wall_at,
+       outcome, outcome_wall_at, check_asked, checked_wall_at
   from instance
  where id = $1
    for update`
 
 const sqlInstanceOfAgent = `
 select id, pod_id, attempt, name, provider, offer, state, node_id, token_hash, ref, host, ssh_port, reason,
-       created_wall_at, state_wall_at, agent_seen_wall_at, probed_wall_at, gone_seen_wall_at, tries, next_wall_at
+       created_wall_at, state_wall_at, agent_seen_wall_at, probed_wall_at, gone_seen_wall_at, tries, next_wall_at,
+       outcome, outcome_wall_at, check_asked, checked_wall_at
   from instance
  where token_hash = $1`
 
 const sqlInstancesOfPod = `
 select id, pod_id, attempt, name, provider, offer, state, node_id, token_hash, ref, host, ssh_port, reason,
-       created_wall_at, state_wall_at, agent_seen_wall_at, probed_wall_at, gone_seen_wall_at, tries, next_wall_at
+       created_wall_at, state_wall_at, agent_seen_wall_at, probed_wall_at, gone_seen_wall_at, tries, next_wall_at,
+       outcome, outcome_wall_at, check_asked, checked_wall_at
   from instance
  where pod_id = $1
  order by attempt`
@@ -111,7 +116,7 @@ const sqlSaveInstance = `
 update instance
    set state = @state, ref = @ref, host = @host, ssh_port = @port, reason = @reason, state_wall_at = @state_wall,
        agent_seen_wall_at = @seen, probed_wall_at = @probed, gone_seen_wall_at = @gone_seen, tries = @tries,
-       next_wall_at = @next_wall
+       next_wall_at = @next_wall, outcome = @outcome, outcome_wall_at = @outcome_wall
  where id = @id`
 
 func saveInstance(ctx context.Context, tx pg.Querier, in *Instance) error {
@@ -119,6 +124,7 @@ func saveInstance(ctx context.Context, tx pg.Querier, in *Instance) error {
 		"id": in.ID, "state": in.State, "ref": in.Ref, "host": in.Host, "port": in.SSHPort, "reason": in.Reason,
 		"state_wall": in.StateWallAt, "seen": in.AgentSeenWallAt, "probed": in.ProbedWallAt,
 		"gone_seen": in.GoneSeenWallAt, "tries": in.Tries, "next_wall": in.NextWallAt,
+		"outcome": in.Outcome, "outcome_wall": in.OutcomeWallAt,
 	})
 	if err != nil {
 		return fmt.Errorf("save instance %s: %w", in.Name, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -20,22 +21,24 @@ import (
 // maxAttempts is the chosen offer and three equal ones (server rule 5).
 const maxAttempts = 4
 
-// Two ends of an instance say nothing against its offer, which is then tried
-// again, at most maxRepeats times: the host used its SSH port already, or
-// nobody knows how the call ended and no machine appeared.
+// Three ends of an instance say nothing against its offer, which is then tried
+// again. Two of them at most maxRepeats times: the host used its SSH port
+// already, or nobody knows how the call ended and no machine appeared. The
+// third for as long as a pod may be pending: the cloud took no call.
 const (
 	maxRepeats    = 20
 	reasonPort    = "port taken"
 	reasonUnclear = "no machine after an unclear answer"
+	reasonBusy    = "the cloud took no call"
 )
 
 // launch asks a provider for a machine: the intent is committed, the call is
 // made, its end is recorded. A crash between them leaves an intent that any
-// node finds again by its name.
-func (s *Service) launch(ctx context.Context, p *Pod) error {
+// node finds again by its name. It reports whether to look at the pod again now.
+func (s *Service) launch(ctx context.Context, p *Pod) (bool, error) {
 	in, token, err := s.intend(ctx, p)
 	if err != nil || in == nil {
-		return err
+		return false, err
 	}
 	fail.Point("pod.launch.intent")
 	adapter := s.Adapters[in.Provider]
@@ -47,11 +50,12 @@ func (s *Service) launch(ctx context.Context, p *Pod) error {
 		Bootstrap: provider.Bootstrap{AgentURL: s.AgentURL, Token: token, Hostname: id.First(in.PodID)},
 	})
 	fail.Point("pod.launch.called")
+	s.noteCall(ctx, in.Provider, offer.CallLaunch, called)
 	if err := s.recordLaunch(context.WithoutCancel(ctx), in, m, called); err != nil {
-		return err
+		return false, err
 	}
 	fail.Point("pod.launch.recorded")
-	return nil
+	return true, nil
 }
 
 // intend chooses the offer of the next attempt and commits its name. A nil
@@ -59,9 +63,9 @@ func (s *Service) launch(ctx context.Context, p *Pod) error {
 func (s *Service) intend(ctx context.Context, p *Pod) (*Instance, string, error) {
 	var made *Instance
 	var token string
-	var failed bool
+	var found choice
 	err := pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
-		made, failed = nil, false
+		made, found = nil, chosen
 		p, err := lockPod(ctx, tx, p.ID)
 		if err != nil || p.Status != Pending {
 			return err
@@ -70,12 +74,15 @@ func (s *Service) intend(ctx context.Context, p *Pod) (*Instance, string, error)
 		if err != nil {
 			return err
 		}
-		if n := len(tried); n > 0 && (tried[n-1].State == Intent || tried[n-1].State == Ambiguous || tried[n-1].State == Running) {
+		if n := len(tried); n > 0 && (tried[n-1].State == Running || tried[n-1].unclear() || tried[n-1].rests(s.Clock.Wall())) {
 			return nil // another node was faster
 		}
-		ok, err := s.chooseTx(ctx, tx, p, tried)
-		if err != nil || !ok {
-			failed = err == nil
+		found, err = s.chooseTx(ctx, tx, p, tried)
+		if err == nil && found == later {
+			p.NextWallAt, p.StatusDetail = ptr(s.Clock.Wall().Add(brokenLook)), "The cloud does not answer at the moment. Trying again."
+			return savePod(ctx, tx, p)
+		}
+		if err != nil || found == none {
 			return err
 		}
 		if p.SSHPort, err = ownPort(ctx, tx, p.ID); err != nil { // the machine before may have chosen another
@@ -91,35 +98,63 @@ func (s *Service) intend(ctx context.Context, p *Pod) (*Instance, string, error)
 	if err != nil {
 		return nil, "", err
 	}
-	if failed {
+	if found == none {
 		return nil, "", s.failSetup(ctx, p, ReasonSetup, "")
 	}
 	return made, token, nil
 }
 
+// A choice is what came of looking for an offer.
+type choice int
+
+const (
+	chosen choice = iota
+	later         // the only one is of a cloud that does not work now
+	none
+)
+
 // chooseTx sets the pod's offer for its next attempt: the chosen one first, then
-// equal ones at no more than the maximum (server rule 5). It reports false when
-// there is none left.
-func (s *Service) chooseTx(ctx context.Context, tx pgx.Tx, p *Pod, tried []*Instance) (bool, error) {
-	var used []offer.Tuple
-	for _, in := range tried {
-		if in.Reason != reasonPort && in.Reason != reasonUnclear {
-			used = append(used, offer.TupleOf(in.Offer))
-		}
+// equal ones at no more than the maximum (server rule 5). Nothing is launched at
+// a cloud whose breaker is open; for the chosen offer a pod waits as long as it
+// may be pending.
+func (s *Service) chooseTx(ctx context.Context, tx pgx.Tx, p *Pod, tried []*Instance) (choice, error) {
+	used, repeats := s.usedUp(p, tried)
+	if len(used) >= maxAttempts || repeats >= maxRepeats {
+		return none, nil
 	}
-	if len(used) >= maxAttempts || len(tried) >= maxRepeats {
-		return false, nil
+	orig := p.Offer
+	if len(tried) > 0 {
+		orig = tried[0].Offer
 	}
-	if len(used) == 0 {
-		return s.Adapters[p.Adapter] != nil, nil
+	if slices.Contains(used, offer.TupleOf(p.Offer)) {
+		return s.chooseEqualTx(ctx, tx, p, orig, used)
 	}
+	if s.Adapters[p.Adapter] == nil {
+		return none, nil
+	}
+	open, err := s.Offers.OpenTx(ctx, tx, p.Adapter)
+	if err != nil || !open {
+		return chosen, err
+	}
+	found, err := s.chooseEqualTx(ctx, tx, p, orig, append(used, offer.TupleOf(p.Offer)))
+	if found == none && s.Clock.Wall().Sub(p.StatusWallAt) < s.Limits.PendingFor {
+		found = later
+	}
+	return found, err
+}
+
+// chooseEqualTx gives the pod the best offer that may stand in for orig.
+func (s *Service) chooseEqualTx(ctx context.Context, tx pgx.Tx, p *Pod, orig provider.Offer, used []offer.Tuple) (choice, error) {
 	plan, err := team.PlanTx(ctx, tx, p.TeamID)
 	if err != nil {
-		return false, err
+		return none, err
 	}
-	quotes, err := s.Offers.EqualTx(ctx, tx, tried[0].Offer, plan, p.MaxRate, used)
+	quotes, err := s.Offers.EqualTx(ctx, tx, orig, plan, p.MaxRate, used)
 	if err != nil {
-		return false, err
+		return none, err
+	}
+	if err := s.rankTx(ctx, tx, quotes); err != nil {
+		return none, err
 	}
 	for _, q := range quotes {
 		if s.Adapters[q.Adapter] == nil {
@@ -127,9 +162,10 @@ func (s *Service) chooseTx(ctx context.Context, tx pgx.Tx, p *Pod, tried []*Inst
 		}
 		p.Offer, p.Adapter, p.Provider, p.Country = q.Offer, q.Adapter, q.Offer.Provider, q.Offer.Country
 		p.Rate, p.ListRate = q.Rate, q.ListRate
-		return true, nil
+		p.StatusWallAt = s.Clock.Wall() // its cloud has as long as the one before
+		return chosen, nil
 	}
-	return false, nil
+	return none, nil
 }
 
 // recordLaunch writes down how the call ended.
@@ -154,20 +190,7 @@ func (s *Service) recordLaunch(ctx context.Context, in *Instance, m provider.Mac
 			in.set(Ambiguous, called.Error(), wall)
 			return saveInstance(ctx, tx, in)
 		}
-		in.set(Gone, called.Error(), wall)
-		portTaken := errors.Is(called, provider.ErrPortTaken)
-		if portTaken {
-			in.Reason = reasonPort
-		}
-		if err := saveInstance(ctx, tx, in); err != nil || !p.Status.SettingUp() {
-			return err
-		}
-		if portTaken {
-			if err := s.otherPortTx(ctx, tx, p); err != nil {
-				return err
-			}
-		}
-		return s.backToPendingTx(ctx, tx, p, fault.Of(called).Detail)
+		return s.refusedTx(ctx, tx, p, in, called)
 	})
 	if err != nil || !unsupported {
 		return err
@@ -177,6 +200,33 @@ func (s *Service) recordLaunch(ctx context.Context, in *Instance, m provider.Mac
 		return err
 	}
 	return s.failSetup(ctx, p, ReasonSetup, fault.Of(called).Detail)
+}
+
+// refusedTx records a call that made no machine, and what is tried next.
+func (s *Service) refusedTx(ctx context.Context, tx pgx.Tx, p *Pod, in *Instance, called error) error {
+	wall := s.Clock.Wall()
+	in.set(Gone, called.Error(), wall)
+	portTaken, waits := errors.Is(called, provider.ErrPortTaken), busy(called) && p.Status == Pending
+	switch {
+	case portTaken:
+		in.Reason = reasonPort
+	case waits:
+		in.Reason = reasonBusy
+		in.NextWallAt = ptr(wall.Add(s.busyFor(wall.Sub(p.StatusWallAt), called)))
+	}
+	if err := saveInstance(ctx, tx, in); err != nil || !p.Status.SettingUp() {
+		return err
+	}
+	if waits {
+		p.NextWallAt, p.StatusDetail = in.NextWallAt, "The cloud is busy at the moment. Trying again."
+		return savePod(ctx, tx, p)
+	}
+	if portTaken {
+		if err := s.otherPortTx(ctx, tx, p); err != nil {
+			return err
+		}
+	}
+	return s.backToPendingTx(ctx, tx, p, fault.Of(called).Detail)
 }
 
 // otherPortTx gives the pod another SSH port than one the host uses already.
@@ -245,6 +295,7 @@ func (s *Service) listed(ctx context.Context, in *Instance) (provider.Machine, b
 	call, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	list, err := adapter.Find(call, in.Name)
+	s.noteCall(ctx, in.Provider, offer.CallOther, err)
 	if err != nil {
 		return provider.Machine{}, false, err
 	}

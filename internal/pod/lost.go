@@ -90,6 +90,13 @@ func (s *Service) lose(ctx context.Context, p *Pod) error {
 			return err
 		}
 		detail := "The machine was lost. " + lastSynced(p)
+		if !p.Status.Ending() && (p.Status != Ready || s.seen(s.Clock.Wall()).silent(in) < s.Limits.Quiet) {
+			return nil
+		}
+		in.turned(OutcomeLost, s.Clock.Wall())
+		if err := saveInstance(ctx, tx, in); err != nil {
+			return err
+		}
 		if p.Status.Ending() {
 			p.StatusDetail = detail
 			// It may have been lost before its end was asked for.
@@ -98,11 +105,11 @@ func (s *Service) lose(ctx context.Context, p *Pod) error {
 			}
 			return s.finishTx(ctx, tx, p)
 		}
-		if p.Status != Ready || s.seen(s.Clock.Wall()).silent(in) < s.Limits.Quiet {
-			return nil
-		}
 		p.RestoredWallAt = nil // no agent is left that could sync
-		return s.endTx(ctx, tx, p, Stop, ReasonLost, detail, s.lastKnown(p, in))
+		if err := s.endTx(ctx, tx, p, Stop, ReasonLost, detail, s.lastKnown(p, in)); err != nil {
+			return err
+		}
+		return s.afterLossTx(ctx, tx, p)
 	})
 }
 

@@ -45,6 +45,8 @@ var (
 	ErrGPULimit = fault.New(fault.TooMany, "gpu_limit", "Your plan's limit of concurrent GPUs is reached.")
 	// ErrSetups occurs when a team ended too many set-ups before they were ready.
 	ErrSetups = fault.New(fault.TooMany, "setup_limit", "Too many pods were deleted today before they were ready. Please try again tomorrow.")
+	// ErrRelaunched occurs when another pod is to take the place of one that lives, or whose place is taken.
+	ErrRelaunched = fault.New(fault.Conflict, "pod_relaunched", "This pod runs, or was started again already.")
 	// ErrNoPort occurs when every SSH port of the configured range is taken.
 	ErrNoPort = fault.New(fault.Unavailable, "no_ssh_port", "No SSH port is free at the moment. Please try again later.")
 	// ErrAgentToken occurs when an agent's token is not one of an open instance.
@@ -55,47 +57,52 @@ var (
 
 // A Pod is what a team rents and sees.
 type Pod struct {
-	ID                 uuid.UUID
-	TeamID             uuid.UUID
-	CreatedBy          uuid.UUID
-	VolumeID           uuid.UUID
-	VolumeEpoch        int64
-	SSHKeyID           uuid.UUID `db:"ssh_key_id"`
-	Status             Status
-	StatusReason       string
-	StatusDetail       string
-	Progress           int // percent
-	Offer              provider.Offer
-	Adapter            string // key of Deps.Adapters
-	Provider           string // the cloud's name as users see it
-	Country            string
-	GPUType            string     `db:"gpu_type"`
-	GPUCount           int        `db:"gpu_count"`
-	Rate               money.Rate `db:"rate_usd_micro_per_hour"`
-	MaxRate            money.Rate `db:"max_rate_usd_micro_per_hour"`
-	ListRate           money.Rate `db:"list_rate_usd_micro_per_hour"`
-	SSHPort            int        `db:"ssh_port"`
-	SSHHost            string     `db:"ssh_host"`
-	HostKeySealed      []byte
-	HostKeyFingerprint string
-	ProbeKeySealed     []byte
-	ProbeKeyLine       string
-	Attempts           int
-	CreatedAt          time.Time  // business time, as all _at
-	ReadyAt            *time.Time // the meter's start
-	DeleteRequestedAt  *time.Time
-	StoppedAt          *time.Time // the meter's end; nil again while a last sync is charged
-	SyncedAt           *time.Time
-	EndedAt            *time.Time
-	FinalPaidFromAt    *time.Time // the last sync is charged from then on; nil: it is not
-	StatusWallAt       time.Time  // wall time, as all _wall_at
-	ProgressWallAt     time.Time
-	MovedWallAt        *time.Time // the last progress itself, whatever excuses a stall
-	RestoredWallAt     *time.Time // the agent reported /workspace whole
-	FinalWallAt        *time.Time // the last sync is committed and published
-	EndedWallAt        *time.Time
-	NextWallAt         *time.Time // when the reconciler looks again
-	EndedByUserEarly   bool
+	ID                  uuid.UUID
+	TeamID              uuid.UUID
+	CreatedBy           uuid.UUID
+	VolumeID            uuid.UUID
+	VolumeEpoch         int64
+	SSHKeyID            uuid.UUID `db:"ssh_key_id"`
+	Status              Status
+	StatusReason        string
+	StatusDetail        string
+	Progress            int // percent
+	Offer               provider.Offer
+	Adapter             string // key of Deps.Adapters
+	Provider            string // the cloud's name as users see it
+	Country             string
+	GPUType             string     `db:"gpu_type"`
+	GPUCount            int        `db:"gpu_count"`
+	Rate                money.Rate `db:"rate_usd_micro_per_hour"`
+	MaxRate             money.Rate `db:"max_rate_usd_micro_per_hour"`
+	ListRate            money.Rate `db:"list_rate_usd_micro_per_hour"`
+	SSHPort             int        `db:"ssh_port"`
+	SSHHost             string     `db:"ssh_host"`
+	HostKeySealed       []byte
+	HostKeyFingerprint  string
+	ProbeKeySealed      []byte
+	ProbeKeyLine        string
+	Attempts            int
+	CreatedAt           time.Time  // business time, as all _at
+	ReadyAt             *time.Time // the meter's start
+	DeleteRequestedAt   *time.Time
+	StoppedAt           *time.Time // the meter's end; nil again while a last sync is charged
+	SyncedAt            *time.Time
+	EndedAt             *time.Time
+	FinalPaidFromAt     *time.Time // the last sync is charged from then on; nil: it is not
+	StatusWallAt        time.Time  // wall time, as all _wall_at
+	ProgressWallAt      time.Time
+	MovedWallAt         *time.Time // the last progress itself, whatever excuses a stall
+	RestoredWallAt      *time.Time // the agent reported /workspace whole
+	FinalWallAt         *time.Time // the last sync is committed and published
+	EndedWallAt         *time.Time
+	NextWallAt          *time.Time // when the reconciler looks again
+	EndedByUserEarly    bool
+	AutoRelaunch        bool       // when its machine is lost it is started again on another cloud
+	Relaunches          int        // how often that was done in its line
+	RelaunchOf          *uuid.UUID // the pod whose place it took
+	RelaunchedAs        *uuid.UUID // the pod that took its place
+	RelaunchUntilWallAt *time.Time // set: it is being started again
 }
 
 // InstanceState is what we know of a machine.
@@ -132,6 +139,10 @@ type Instance struct {
 	GoneSeenWallAt  *time.Time
 	Tries           int
 	NextWallAt      *time.Time
+	Outcome         Outcome // for its cloud's score; empty: it is not known yet
+	OutcomeWallAt   *time.Time
+	CheckAsked      bool       // its agent looks it over before its pod is ready
+	CheckedWallAt   *time.Time // it did, and all is as it was sold
 }
 
 // unclear reports whether the end of the call that made the machine is not recorded.
@@ -175,6 +186,9 @@ type Limits struct {
 	OrphanTwice                  time.Duration // 2 min between two sightings
 	TerminateMin, TerminateMax   time.Duration // 1 s to 5 min between tries
 	HeartbeatBlind, ListedForEnd time.Duration // 10 min after a start; 15 min in the list
+	Preflight                    Preflight
+	Relaunches                   int           // 3, of one lost pod and those in its place
+	RelaunchFor                  time.Duration // 15 min, how long another cloud is looked for
 }
 
 func (l Limits) withDefaults() Limits {
@@ -192,6 +206,7 @@ func (l Limits) withDefaults() Limits {
 	count(&l.ProGPUs, 64)
 	count(&l.FreeSetups, 5)
 	count(&l.FreeFinals, 10)
+	count(&l.Relaunches, 3)
 	count(&l.PortFirst, 20000)
 	count(&l.PortLast, 29999)
 	span(&l.PendingFor, 5*time.Minute)
@@ -211,6 +226,8 @@ func (l Limits) withDefaults() Limits {
 	span(&l.TerminateMax, 5*time.Minute)
 	span(&l.HeartbeatBlind, 10*time.Minute)
 	span(&l.ListedForEnd, 15*time.Minute)
+	span(&l.RelaunchFor, 15*time.Minute)
+	l.Preflight = l.Preflight.withDefaults()
 	return l
 }
 

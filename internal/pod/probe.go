@@ -23,6 +23,9 @@ func (s *Service) probe(ctx context.Context, p *Pod, in *Instance) (bool, error)
 	if in == nil || in.State != Running {
 		return false, nil
 	}
+	if in.CheckAsked && in.CheckedWallAt == nil {
+		return false, nil // it is not known yet to be what was sold
+	}
 	if in.Host == "" { // its agent was faster than its cloud's list
 		return s.watch(ctx, in)
 	}
@@ -36,6 +39,12 @@ func (s *Service) probe(ctx context.Context, p *Pod, in *Instance) (bool, error)
 	err := s.changeInstance(ctx, in, func(tx pgx.Tx, p *Pod, in *Instance) error {
 		if p.Status != Mounting || p.RestoredWallAt == nil || in.State != Running {
 			return nil
+		}
+		if in.Outcome == "" {
+			in.turned(OutcomeReady, s.Clock.Wall())
+			if err := saveInstance(ctx, tx, in); err != nil {
+				return err
+			}
 		}
 		return s.readyTx(ctx, tx, p)
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"homeport.dev/homeport/internal/offer"
 	"homeport.dev/homeport/internal/pg"
 	"homeport.dev/homeport/internal/provider"
 )
@@ -101,6 +102,7 @@ func (s *Service) reapAccount(ctx context.Context, name string, adapter provider
 	call, cancel := context.WithTimeout(ctx, reapCall)
 	machines, err := adapter.Find(call, "hp-"+s.env4+"-")
 	cancel()
+	s.noteCall(ctx, name, offer.CallOther, err)
 	if err != nil {
 		return err
 	}

@@ -78,7 +78,7 @@ func (s *Service) act(ctx context.Context, p *Pod, in *Instance, act action) (bo
 	case doNothing:
 		return false, nil
 	case doLaunch:
-		return true, s.launch(ctx, p)
+		return s.launch(ctx, p)
 	case doDoubt:
 		return true, s.doubt(ctx, in)
 	case doLocate:
@@ -88,13 +88,15 @@ func (s *Service) act(ctx context.Context, p *Pod, in *Instance, act action) (bo
 	case doProbe:
 		return s.probe(ctx, p, in)
 	case doNextOffer:
-		return true, s.tryNext(ctx, p, in, "The pod was not ready in time.")
+		return true, s.tryNext(ctx, p, in, OutcomeFailed, "The pod was not ready in time.")
 	case doFail:
 		return true, s.failSetup(ctx, p, ReasonSetup, "")
 	case doFindLost:
 		return s.findLost(ctx, p, in)
 	case doFinish:
 		return false, s.finish(ctx, p, in)
+	case doRelaunch:
+		return false, s.relaunch(ctx, p)
 	case doGiveUp:
 		return true, s.giveUp(ctx, p, "The last sync did not move for too long.")
 	}
@@ -102,12 +104,12 @@ func (s *Service) act(ctx context.Context, p *Pod, in *Instance, act action) (bo
 }
 
 const sqlLookAgain = `
-update pod set next_wall_at = $2 where id = $1 and status <> 'deleted'`
+update pod set next_wall_at = $2 where id = $1 and (status <> 'deleted' or relaunch_until_wall_at is not null)`
 
 // lookAgain sets when a sweep finds the pod again, before anything is tried,
 // so that a crash in the middle only delays it.
 func (s *Service) lookAgain(ctx context.Context, p *Pod, act action, at time.Time) error {
-	if p.Status == Deleted {
+	if p.Status == Deleted && p.RelaunchUntilWallAt == nil {
 		return nil
 	}
 	if act == doLaunch || act == doFinish {
@@ -167,11 +169,12 @@ func (s *Service) watch(ctx context.Context, in *Instance) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return true, s.tryNext(ctx, p, in, "The machine failed during set-up.")
+	return true, s.tryNext(ctx, p, in, OutcomeFailed, "The machine failed during set-up.")
 }
 
-// tryNext gives up a pod's machine and lets the next equal offer be tried.
-func (s *Service) tryNext(ctx context.Context, p *Pod, in *Instance, why string) error {
+// tryNext gives up a pod's machine, which did as it did, and lets the next equal
+// offer be tried.
+func (s *Service) tryNext(ctx context.Context, p *Pod, in *Instance, did Outcome, why string) error {
 	if in == nil {
 		return s.failSetup(ctx, p, ReasonSetup, why)
 	}
@@ -181,6 +184,7 @@ func (s *Service) tryNext(ctx context.Context, p *Pod, in *Instance, why string)
 			return err // another node was faster
 		}
 		if in.State != Gone && in.State != Terminating {
+			in.turned(did, s.Clock.Wall())
 			if err := s.dropTx(ctx, tx, in, why); err != nil {
 				return err
 			}

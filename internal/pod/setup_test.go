@@ -32,7 +32,7 @@ func (h *harbour) failedSetup(scope team.Scope, p *pod.Pod, reason string) {
 // The chosen offer and three equal ones are tried, then the pod ends.
 func TestFailoverTriesThreeEqualOffers(t *testing.T) {
 	t.Parallel()
-	for _, refusal := range []error{provider.ErrNoCapacity, provider.ErrPriceMoved, provider.ErrRefused, provider.ErrRateLimited} {
+	for _, refusal := range []error{provider.ErrNoCapacity, provider.ErrPriceMoved, provider.ErrRefused} {
 		h := newHarbour(t)
 		for i := range 4 {
 			h.a.offers = append(h.a.offers, h100("aurora", fmt.Sprint("a-", i+2), 2_000_000))

@@ -63,8 +63,9 @@ func (s Status) SettingUp() bool { return s == Pending || s == Starting || s == 
 // Ending reports whether the pod is on its way out.
 func (s Status) Ending() bool { return s == SwitchingOff || s == Deleting }
 
-// over reports whether the pod has ended or is on its way out.
-func (p *Pod) over() bool { return p.Status.Ending() || p.Status == Deleted }
+// over reports whether the pod has ended or is on its way out, and its name with
+// it: that of a pod that was started again is its successor's.
+func (p *Pod) over() bool { return p.Status.Ending() || p.Status == Deleted && p.RelaunchedAs == nil }
 
 // Reasons a pod is where it is: stable words of status_reason.
 const (

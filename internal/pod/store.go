@@ -19,7 +19,7 @@ select id, team_id, created_by, volume_id, volume_epoch, ssh_key_id, status, sta
        host_key_fingerprint, probe_key_sealed, probe_key_line, attempts, created_at, ready_at,
        delete_requested_at, stopped_at, synced_at, ended_at, status_wall_at, progress_wall_at,
        restored_wall_at, final_wall_at, ended_wall_at, next_wall_at, ended_by_user_early,
-       final_paid_from_at, moved_wall_at
+       final_paid_from_at, moved_wall_at, auto_relaunch, relaunches, relaunch_of, relaunched_as, relaunch_until_wall_at
   from pod
  where id = $1`
 
@@ -30,7 +30,7 @@ select id, team_id, created_by, volume_id, volume_epoch, ssh_key_id, status, sta
        host_key_fingerprint, probe_key_sealed, probe_key_line, attempts, created_at, ready_at,
        delete_requested_at, stopped_at, synced_at, ended_at, status_wall_at, progress_wall_at,
        restored_wall_at, final_wall_at, ended_wall_at, next_wall_at, ended_by_user_early,
-       final_paid_from_at, moved_wall_at
+       final_paid_from_at, moved_wall_at, auto_relaunch, relaunches, relaunch_of, relaunched_as, relaunch_until_wall_at
   from pod
  where id = $1
    for update`
@@ -42,7 +42,7 @@ select id, team_id, created_by, volume_id, volume_epoch, ssh_key_id, status, sta
        host_key_fingerprint, probe_key_sealed, probe_key_line, attempts, created_at, ready_at,
        delete_requested_at, stopped_at, synced_at, ended_at, status_wall_at, progress_wall_at,
        restored_wall_at, final_wall_at, ended_wall_at, next_wall_at, ended_by_user_early,
-       final_paid_from_at, moved_wall_at
+       final_paid_from_at, moved_wall_at, auto_relaunch, relaunches, relaunch_of, relaunched_as, relaunch_until_wall_at
   from pod
  where team_id = $1 and (status <> 'deleted' or ended_wall_at > $2)
  order by created_at desc, id`
@@ -73,10 +73,10 @@ insert into pod (id, team_id, created_by, volume_id, volume_epoch, ssh_key_id, s
        status_detail, progress, offer, adapter, provider, country, gpu_type, gpu_count, rate_usd_micro_per_hour,
        max_rate_usd_micro_per_hour, list_rate_usd_micro_per_hour, ssh_port, ssh_host, host_key_sealed,
        host_key_fingerprint, probe_key_sealed, probe_key_line, attempts, created_at, status_wall_at,
-       progress_wall_at, next_wall_at, ended_by_user_early)
+       progress_wall_at, next_wall_at, ended_by_user_early, auto_relaunch, relaunches, relaunch_of)
 values (@id, @team, @user, @volume, @epoch, @key, 'pending', '', '', 0, @offer, @adapter, @provider, @country,
        @gpu_type, @gpu_count, @rate, @max_rate, @list_rate, @port, @host, @host_key, @fingerprint,
-       @probe_key, @probe_line, 0, @now, @wall, @wall, @wall, false)`
+       @probe_key, @probe_line, @attempts, @now, @wall, @wall, @wall, false, @auto_relaunch, @relaunches, @relaunch_of)`
 
 func insertPod(ctx context.Context, tx pgx.Tx, p *Pod) error {
 	_, err := tx.Exec(ctx, sqlInsertPod, pgx.NamedArgs{
@@ -85,7 +85,8 @@ func insertPod(ctx context.Context, tx pgx.Tx, p *Pod) error {
 		"gpu_type": p.GPUType, "gpu_count": p.GPUCount, "rate": p.Rate, "max_rate": p.MaxRate,
 		"list_rate": p.ListRate, "port": p.SSHPort, "host": p.SSHHost, "host_key": p.HostKeySealed,
 		"fingerprint": p.HostKeyFingerprint, "probe_key": p.ProbeKeySealed, "probe_line": p.ProbeKeyLine,
-		"now": p.CreatedAt, "wall": p.StatusWallAt,
+		"attempts": p.Attempts, "now": p.CreatedAt, "wall": p.StatusWallAt,
+		"auto_relaunch": p.AutoRelaunch, "relaunches": p.Relaunches, "relaunch_of": p.RelaunchOf,
 	})
 	if err != nil {
 		return fmt.Errorf("insert pod %s: %w", p.ID, err)
@@ -102,7 +103,8 @@ update pod
        synced_at = @synced, ended_at = @ended, status_wall_at = @status_wall,
        progress_wall_at = @progress_wall, restored_wall_at = @restored_wall, final_wall_at = @final_wall,
        ended_wall_at = @ended_wall, next_wall_at = @next_wall, ended_by_user_early = @early,
-       final_paid_from_at = @final_paid_from
+       final_paid_from_at = @final_paid_from, auto_relaunch = @auto_relaunch, relaunched_as = @relaunched_as,
+       relaunch_until_wall_at = @relaunch_until
  where id = @id`
 
 // savePod writes back what changes in a pod's life. The caller holds its lock.
@@ -115,6 +117,7 @@ func savePod(ctx context.Context, tx pgx.Tx, p *Pod) error {
 		"ended": p.EndedAt, "status_wall": p.StatusWallAt, "progress_wall": p.ProgressWallAt,
 		"restored_wall": p.RestoredWallAt, "final_wall": p.FinalWallAt, "ended_wall": p.EndedWallAt,
 		"next_wall": p.NextWallAt, "early": p.EndedByUserEarly, "final_paid_from": p.FinalPaidFromAt,
+		"auto_relaunch": p.AutoRelaunch, "relaunched_as": p.RelaunchedAs, "relaunch_until": p.RelaunchUntilWallAt,
 	})
 	if err != nil {
 		return fmt.Errorf("save pod %s: %w", p.ID, err)
@@ -141,9 +144,9 @@ select port from ssh_port
  limit 1
    for update skip locked`
 
-const sqlGivePort = `update ssh_port set pod_id = $2, freed_wall_at = null where port = $1`
+const sqlGivePort = `update ssh_port set pod_id = $2, freed_wall_at = null, freed_by = null where port = $1`
 
-const sqlFreePort = `update ssh_port set pod_id = null, freed_wall_at = $2 where pod_id = $1`
+const sqlFreePort = `update ssh_port set pod_id = null, freed_wall_at = $2, freed_by = $1 where pod_id = $1`
 
 // takePort gives the pod the free port that waited longest (server rule 12).
 func takePort(ctx context.Context, tx pgx.Tx, podID uuid.UUID) (int, error) {
@@ -157,6 +160,24 @@ func takePort(ctx context.Context, tx pgx.Tx, podID uuid.UUID) (int, error) {
 	}
 	if _, err := tx.Exec(ctx, sqlGivePort, port, podID); err != nil {
 		return 0, fmt.Errorf("give SSH port %d to pod %s: %w", port, podID, err)
+	}
+	return port, nil
+}
+
+const sqlTakePortOf = `
+update ssh_port set pod_id = $1, freed_wall_at = null, freed_by = null
+ where port = (select port from ssh_port where freed_by = $2 and pod_id is null order by freed_wall_at desc limit 1 for update)
+returning port`
+
+// takePortOf gives the pod the port that another one had, or any that is free.
+func takePortOf(ctx context.Context, tx pgx.Tx, podID, before uuid.UUID) (int, error) {
+	var port int
+	err := tx.QueryRow(ctx, sqlTakePortOf, podID, before).Scan(&port)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return takePort(ctx, tx, podID)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("give the SSH port of pod %s to pod %s: %w", before, podID, err)
 	}
 	return port, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"homeport.dev/homeport/internal/fail"
 	"homeport.dev/homeport/internal/id"
+	"homeport.dev/homeport/internal/offer"
 	"homeport.dev/homeport/internal/provider"
 )
 
@@ -105,7 +106,9 @@ func (s *Service) end(ctx context.Context, in *Instance) (bool, error) {
 	}
 	call, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	if err := s.Adapters[in.Provider].Terminate(call, m.Ref); err != nil {
+	err = s.Adapters[in.Provider].Terminate(call, m.Ref)
+	s.noteCall(ctx, in.Provider, offer.CallOther, err)
+	if err != nil {
 		if errors.Is(err, provider.ErrNotYet) {
 			return false, nil
 		}

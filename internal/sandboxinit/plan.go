@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"homeport.dev/homeport/internal/agentapi"
 )
 
 // Places inside a pod. PID 1 runs itself again through /proc/self/exe or
@@ -36,6 +38,8 @@ type plan struct {
 	Trial    bool     `json:"trial"`   // build everything, then end: does this host allow it?
 	Enforced string   `json:"limits"`  // filled in by stage 1: what holds, for people
 	NoPids   bool     `json:"no_pids"` // filled in by stage 1: no control group counts processes
+
+	Hardware *agentapi.Checked `json:"hardware"` // what the agent finds of the simulated machine
 }
 
 // birthFile, in the machine's folder, holds its birth.

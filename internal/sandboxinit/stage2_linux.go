@@ -25,7 +25,7 @@ func Stage2(ctx context.Context, run func(ctx context.Context, pod Pod) error) e
 	}
 	pod := Pod{
 		SSH: inherited(fdReport+1, p.SSH), Socket: runDir + "/node.sock", Token: p.Token, Hostname: p.Hostname,
-		StateDir: stateDir, Workspace: workspace, Rootless: p.Rootless, Limits: p.Enforced,
+		StateDir: stateDir, Workspace: workspace, Rootless: p.Rootless, Limits: p.Enforced, Hardware: p.Hardware,
 	}
 	if err := enter(p); err != nil {
 		send(out, err)

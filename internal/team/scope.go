@@ -102,6 +102,22 @@ func LockTx(ctx context.Context, tx pgx.Tx, s Scope) (Scope, error) {
 	return authorize(ctx, tx, s.person, s.team, s.need)
 }
 
+const sqlLockActive = `select plan from team where id = $1 and state = 'active' for update`
+
+// LockPlanTx locks the row of a team that is active, as LockTx does, and reads
+// its plan: for background work. The fault is ErrNotFound.
+func LockPlanTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID) (Plan, error) {
+	var plan Plan
+	err := tx.QueryRow(ctx, sqlLockActive, teamID).Scan(&plan)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", ErrNotFound
+	}
+	if err != nil {
+		return "", fmt.Errorf("lock team %s: %w", teamID, err)
+	}
+	return plan, nil
+}
+
 const sqlFindPlan = `select plan from team where id = $1`
 
 // PlanTx reads a team's plan, whatever its state: for background work. The

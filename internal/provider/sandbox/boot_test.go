@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"homeport.dev/homeport/internal/agentapi"
 	"homeport.dev/homeport/internal/provider"
 	"homeport.dev/homeport/internal/sandboxinit"
 )
@@ -28,6 +29,10 @@ func TestMachineGetsWhatItsAgentNeeds(t *testing.T) {
 	want := sandboxinit.Pod{
 		Socket: "/run/homeport/node.sock", Token: "token-of-" + m.Name, Hostname: "abcd1234",
 		StateDir: "/var/lib/homeport-agent", Workspace: "/workspace", Rootless: os.Geteuid() != 0, Limits: pod.Limits,
+		Hardware: &agentapi.Checked{
+			GPUs: []agentapi.GPU{{Name: "NVIDIA H100 80GB", MemoryMiB: 80 * 1024}}, Driver: "570.86.10", CUDA: true,
+			DiskRate: 1_000_000_000, NetRate: 1_000_000_000,
+		},
 	}
 	if a, b := toJSON(t, pod), toJSON(t, want); a != b {
 		t.Errorf("pod %s, want %s", a, b)

@@ -147,7 +147,7 @@ func (c *cloud) Launch(ctx context.Context, l provider.Launch) (provider.Machine
 		}
 		return c.see(r), nil
 	}
-	r, err := c.create(ctx, l)
+	r, err := c.create(ctx, l, f.Kind)
 	if err != nil {
 		return provider.Machine{}, err
 	}
@@ -202,7 +202,7 @@ func (c *cloud) later(ctx context.Context, l provider.Launch, wait time.Duration
 		if err := pause(ctx, wait); err != nil {
 			return
 		}
-		if _, err := c.create(ctx, l); err != nil {
+		if _, err := c.create(ctx, l, ""); err != nil {
 			c.s.Logger.Warn("late sandbox machine did not appear", "name", l.Name, "error", err)
 		}
 	})

@@ -18,8 +18,9 @@ import (
 )
 
 // create launches a machine and returns once PID 1 is set up. The launch goes
-// on when the caller's context ends: the machine is then found later.
-func (c *cloud) create(ctx context.Context, l provider.Launch) (record, error) {
+// on when the caller's context ends: the machine is then found later. A fault may
+// make it another one than was sold.
+func (c *cloud) create(ctx context.Context, l provider.Launch, fault string) (record, error) {
 	cl, err := c.claim(ctx, l, "")
 	if err != nil {
 		return record{}, err
@@ -31,7 +32,7 @@ func (c *cloud) create(ctx context.Context, l provider.Launch) (record, error) {
 	done := make(chan result, 1)
 	lasting := context.WithoutCancel(ctx)
 	err = c.s.background(func() {
-		r, err := c.raise(lasting, cl, l)
+		r, err := c.raise(lasting, cl, l, fault)
 		done <- result{r, err}
 	})
 	if err != nil {
@@ -47,8 +48,8 @@ func (c *cloud) create(ctx context.Context, l provider.Launch) (record, error) {
 }
 
 // raise builds a claimed machine, or leaves nothing of it.
-func (c *cloud) raise(ctx context.Context, cl *claim, l provider.Launch) (record, error) {
-	err := c.boot(ctx, cl, l)
+func (c *cloud) raise(ctx context.Context, cl *claim, l provider.Launch, fault string) (record, error) {
+	err := c.boot(ctx, cl, l, fault)
 	cl.unlock()
 	if err == nil {
 		return cl.record, nil
@@ -62,7 +63,7 @@ func (c *cloud) raise(ctx context.Context, cl *claim, l provider.Launch) (record
 	return record{}, provider.ErrRefused.With("The sandbox could not start a pod on this host.").Because(err)
 }
 
-func (c *cloud) boot(ctx context.Context, cl *claim, l provider.Launch) error {
+func (c *cloud) boot(ctx context.Context, cl *claim, l provider.Launch, fault string) error {
 	port := l.SSHPort
 	if c.ChoosesPort {
 		port = 0
@@ -83,6 +84,7 @@ func (c *cloud) boot(ctx context.Context, cl *claim, l provider.Launch) error {
 	if err != nil {
 		return err
 	}
+	p.Hardware = hardware(l.Offer, fault)
 	p.UIDBase, p.SSH, p.Token = cl.UIDBase, len(files), l.Bootstrap.Token
 	if l.Bootstrap.Hostname != "" {
 		p.Hostname = l.Bootstrap.Hostname

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"homeport.dev/homeport/internal/agentapi"
 	"homeport.dev/homeport/internal/provider"
 )
 
@@ -53,6 +54,8 @@ type plan struct {
 	Memory   int64    `json:"memory"`
 	Weight   int      `json:"weight"`
 	Trial    bool     `json:"trial"`
+
+	Hardware *agentapi.Checked `json:"hardware"`
 }
 
 // Names of files in a machine's folder.

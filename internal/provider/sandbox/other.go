@@ -33,7 +33,7 @@ func (c *cloud) claim(context.Context, provider.Launch, string) (*claim, error) 
 	return nil, errors.ErrUnsupported
 }
 
-func (c *cloud) create(context.Context, provider.Launch) (record, error) {
+func (c *cloud) create(context.Context, provider.Launch, string) (record, error) {
 	return record{}, errors.ErrUnsupported
 }
 

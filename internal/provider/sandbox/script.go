@@ -57,12 +57,13 @@ const (
 var kinds = map[Op][]string{
 	OpLaunch: {
 		"no_capacity", "price_moved", "refused", "funds", "rate_limited", // no machine
-		"error_before", // a plain error, no machine
-		"error_after",  // a plain error, and there is a machine
-		"hang_after",   // no answer within the caller's patience, and there is a machine
-		"late",         // a plain error, the machine appears after Seconds (3)
-		"never_boots",  // a machine that stays building
-		"boot_fails",   // a machine that failed
+		"error_before",                                                  // a plain error, no machine
+		"error_after",                                                   // a plain error, and there is a machine
+		"hang_after",                                                    // no answer within the caller's patience, and there is a machine
+		"late",                                                          // a plain error, the machine appears after Seconds (3)
+		"never_boots",                                                   // a machine that stays building
+		"boot_fails",                                                    // a machine that failed
+		"wrong_gpu", "few_gpus", "no_cuda", "slow_disk", "slow_network", // a machine that is not what was sold
 	},
 	OpFind:      {"error", "empty", "lag"},                              // lag: machines younger than Seconds (30) are not shown
 	OpTerminate: {"refused_not_yet", "error", "slow"},                   // slow: accepted, gone after Seconds (3)

@@ -70,7 +70,8 @@ export interface paths {
         delete: operations["delete-pod"];
         options?: never;
         head?: never;
-        patch?: never;
+        /** Say whether a pod is started again when its machine is lost */
+        patch: operations["change-pod"];
         trace?: never;
     };
     "/product-interest": {
@@ -747,6 +748,9 @@ export interface components {
             /** @enum {string} */
             role: "admin" | "member" | "viewer";
         };
+        ChangePod: {
+            auto_relaunch: boolean;
+        };
         ChangeSubscription: {
             /**
              * Format: int64
@@ -767,6 +771,8 @@ export interface components {
             checkout_url: string;
         };
         CreatePod: {
+            /** @description Start the pod again on another cloud, at no higher price, when its machine is lost. */
+            auto_relaunch?: boolean;
             cloud_id: string;
             country?: string;
             currency?: string;
@@ -790,6 +796,8 @@ export interface components {
              */
             price: number;
             provider: string;
+            /** @description An ended pod whose SSH name, host key and, if free, port the new one gets. */
+            relaunch_of?: string | null;
             security?: string;
             socket?: string;
             ssh_key_id: string;
@@ -980,6 +988,8 @@ export interface components {
             vcpu: number;
         };
         Pod: {
+            /** @description When its machine is lost, the pod is started again on another cloud at no higher price. */
+            auto_relaunch: boolean;
             country: string;
             /** Format: date-time */
             created_at: string;
@@ -1019,6 +1029,10 @@ export interface components {
              * @description When charging began.
              */
             ready_at: string | null;
+            /** @description The ended pod whose place this one took: with its SSH name and host key, and its port where the cloud allows it. */
+            relaunch_of: string | null;
+            /** @description The pod that took this one's place. */
+            relaunched_as: string | null;
             /** @description Host of the SSH command after the pod's own label. */
             ssh_host: string;
             ssh_key_id: string;
@@ -1509,6 +1523,44 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "change-pod": {
+        parameters: {
+            query: {
+                /** @description Team id, a UUID. */
+                team_id: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangePod"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Pod"];
+                };
             };
             /** @description Error */
             default: {

@@ -268,6 +268,10 @@ export const copy = {
       machine_lost: 'Rent another pod',
       volume_damaged: 'Go to your volumes',
     },
+    autoRelaunch: 'Restart elsewhere if lost',
+    autoRelaunchHint:
+      'If its machine is lost, the pod starts again on another cloud at no higher price, with the same volume, SSH name and host key.',
+    changeFailed: 'Failed to change pod',
     relaunch: 'Start again',
     relaunchFor: (rate: string) => `Start again for ${rate}/hr`,
     noSuchOffer: 'No offer has these GPUs at the moment',
@@ -292,8 +296,12 @@ export const copy = {
     emptyHint: 'Pick a GPU and it is ready within minutes.',
     choose: 'Choose a GPU',
     signInToDelete: 'Sign in to delete pods',
+    signInToChange: 'Sign in to change pods',
   },
   create: {
+    autoRelaunch: 'Restart on another cloud if the machine is lost',
+    autoRelaunchHint:
+      'At no higher price, with the same volume, SSH name and host key. What was not synced yet is lost with the machine.',
     title: 'Create New Instance',
     failed: 'Failed to fetch resources',
     type: 'GPU type',

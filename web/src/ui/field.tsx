@@ -74,10 +74,14 @@ export function Select({ className, children, ...rest }: ComponentProps<'select'
 export function Switch({
   label,
   checked,
+  disabled,
+  title,
   onChange,
 }: {
   label: string
   checked: boolean
+  disabled?: boolean
+  title?: string | undefined
   onChange: (on: boolean) => void
 }) {
   return (
@@ -85,12 +89,14 @@ export function Switch({
       type="button"
       role="switch"
       aria-checked={checked}
+      disabled={disabled}
+      title={title}
       onClick={() => onChange(!checked)}
-      className="group inline-flex min-h-8 items-center gap-2.5 rounded-control text-control text-mid pointer-coarse:min-h-11"
+      className="group inline-flex min-h-8 items-center gap-2.5 rounded-control text-left text-control text-mid disabled:cursor-not-allowed disabled:opacity-60 pointer-coarse:min-h-11"
     >
       <span
         aria-hidden="true"
-        className="relative h-4 w-7 rounded-full border border-line-3 bg-ink-0 transition-colors group-aria-checked:border-beacon group-aria-checked:bg-beacon"
+        className="relative h-4 w-7 shrink-0 rounded-full border border-line-3 bg-ink-0 transition-colors group-aria-checked:border-beacon group-aria-checked:bg-beacon"
       >
         <span className="absolute top-[2px] left-[2px] size-2.5 rounded-full bg-low transition-transform group-aria-checked:translate-x-3 group-aria-checked:bg-on-beacon" />
       </span>

@@ -10,6 +10,7 @@ import { useVolumes } from '@/features/volumes/queries'
 import { useBalance } from '@/features/wallet/queries'
 import { formatTimeLeft } from '@/lib/time'
 import { Button } from '@/ui/button'
+import { Switch } from '@/ui/field'
 import { ListError } from '@/ui/list-error'
 import { useMedia } from '@/ui/media'
 import { Notice } from '@/ui/notice'
@@ -30,7 +31,8 @@ export function CreatePage() {
   const attached = useAttachments()
   const { data: wallet } = useBalance()
   const wide = useMedia('(min-width: 768px)')
-  const create = useCreate(configuration, attached, wallet?.balance ?? null)
+  const [again, setAgain] = useState(false)
+  const create = useCreate(configuration, attached, wallet?.balance ?? null, again)
   const rate = (wallet?.spending_per_hour ?? 0) + (offer?.price ?? 0)
   return (
     <Page title={copy.create.title} refreshing={resources.isFetching && !resources.isPending}>
@@ -52,6 +54,10 @@ export function CreatePage() {
             <OfferFilterPanel {...configuration} />
             <Specification offer={offer} />
             <Attachments {...attached} />
+            <div>
+              <Switch label={copy.create.autoRelaunch} checked={again} onChange={setAgain} />
+              <p className="text-control text-low">{copy.create.autoRelaunchHint}</p>
+            </div>
           </div>
           <div className="pb-20 md:pb-0">
             <Summary
@@ -110,6 +116,7 @@ function useCreate(
   { offer }: ReturnType<typeof useConfiguration>,
   attached: ReturnType<typeof useAttachments>,
   balance: number | null,
+  again: boolean,
 ) {
   const navigate = useNavigate()
   const { team } = useTeam()
@@ -130,7 +137,8 @@ function useCreate(
       setRefused(true)
       return
     }
-    mutate(orderFor(offer, team.id, attached.volumeId, attached.keyId))
+    const order = orderFor(offer, team.id, attached.volumeId, attached.keyId)
+    mutate(again ? { ...order, auto_relaunch: true } : order)
     void navigate({ to: '/pods' })
   }
   return {

@@ -77,9 +77,9 @@ function isRemedy(reason: string): reason is Remedy {
 
 const landed: readonly string[] = ['balance', 'spend_limit', 'machine_lost']
 
-/** Whether a pod ended although nobody asked for it: its user may want the same again. */
-export function canRelaunch(pod: Pick<Pod, 'status' | 'status_reason'>): boolean {
-  return pod.status === 'deleted' && landed.includes(pod.status_reason)
+/** Whether a pod ended although nobody asked for it: its user may want the same again, once. */
+export function canRelaunch(pod: Pick<Pod, 'status' | 'status_reason' | 'relaunched_as'>): boolean {
+  return pod.status === 'deleted' && landed.includes(pod.status_reason) && pod.relaunched_as === null
 }
 
 /** The offer that is most like what a pod had: the same GPUs, at the same place if it is there, the cheapest. */
@@ -180,6 +180,9 @@ export function tempPod(order: CreatePod, number: number, userId: string, now: D
     volume_id: order.volume_id,
     ssh_key_id: order.ssh_key_id,
     created_by: userId,
+    auto_relaunch: order.auto_relaunch ?? false,
+    relaunch_of: order.relaunch_of ?? null,
+    relaunched_as: null,
   }
 }
 

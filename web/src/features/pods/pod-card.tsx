@@ -11,6 +11,7 @@ import { Berths } from '@/ui/berths'
 import { Button } from '@/ui/button'
 import { openModal } from '@/ui/modal-store'
 import { useNow } from '@/ui/now'
+import { AutoRelaunch } from './auto-relaunch'
 import { countAndType, deleteBlock, phases, phaseTones, uptimeOf } from './model'
 import { PodAccess } from './pod-access'
 import { PodFacts } from './pod-facts'
@@ -62,6 +63,7 @@ export function PodCard({ pod }: { pod: Pod }) {
       <div className="flex flex-1 flex-col gap-4 border-line-1 border-t px-5 py-4">
         <PodAccess pod={pod} />
         <PodNews pod={pod} />
+        <AutoRelaunch pod={pod} />
         <div className="mt-auto flex items-end gap-4">
           <PodFacts pod={pod} />
           <DeleteButton pod={pod} />

@@ -115,3 +115,32 @@ export function useDeletePod(teamId: string) {
     },
   })
 }
+
+/** Says whether a pod is started again when its machine is lost: shown at once, and undone when the call fails. */
+export function useSetRelaunch(teamId: string) {
+  const client = useQueryClient()
+  const queryKey = podsKey(teamId)
+  const mutationKey = ['relaunch', ...queryKey]
+  const put = (row: Pod, on: boolean) =>
+    client.setQueryData<Pod[]>(queryKey, (old) =>
+      old?.map((pod) => (pod.id === row.id ? { ...pod, auto_relaunch: on } : pod)),
+    )
+  return useMutation({
+    mutationKey,
+    mutationFn: async ({ pod, on }: { pod: Pod; on: boolean }) =>
+      call('patch', '/pods/{id}', {
+        path: { id: pod.id },
+        query: { team_id: teamId },
+        body: { auto_relaunch: on },
+      }),
+    onMutate: async ({ pod, on }) => {
+      await client.cancelQueries({ queryKey })
+      put(pod, on)
+    },
+    onError: (error, { pod, on }) => {
+      put(pod, !on)
+      alertToast(detailOf(error, copy.pods.changeFailed))
+    },
+    onSettled: () => settled(client, mutationKey, queryKey),
+  })
+}

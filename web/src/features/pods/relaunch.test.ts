@@ -32,8 +32,9 @@ test.each([
   ['user', false],
   ['setup_failed', false],
 ])('a pod that ended by %s can be started again: %s', (status_reason, can) => {
-  expect(canRelaunch({ status: 'deleted', status_reason })).toBe(can)
-  expect(canRelaunch({ status: 'switching_off', status_reason })).toBe(false)
+  expect(canRelaunch({ status: 'deleted', status_reason, relaunched_as: null })).toBe(can)
+  expect(canRelaunch({ status: 'switching_off', status_reason, relaunched_as: null })).toBe(false)
+  expect(canRelaunch({ status: 'deleted', status_reason, relaunched_as: 'p2' })).toBe(false)
 })
 
 test('the same place goes before the price, and neither before what may be taken away', () => {

@@ -30,7 +30,9 @@ export function Relaunch({ pod }: { pod: Pod }) {
       disabled={offer === null || reason !== undefined}
       title={reason}
       onClick={() => {
-        if (offer) mutate(orderFor(offer, pod.team_id, pod.volume_id, pod.ssh_key_id))
+        if (!offer) return
+        const order = orderFor(offer, pod.team_id, pod.volume_id, pod.ssh_key_id)
+        mutate({ ...order, relaunch_of: pod.id, ...(pod.auto_relaunch && { auto_relaunch: true }) })
       }}
     >
       {offer ? copy.pods.relaunchFor(formatRate(offer.price)) : copy.pods.relaunch}
