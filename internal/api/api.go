@@ -209,6 +209,16 @@ func (s *server) scope(ctx context.Context, p team.Person, teamID string, need t
 	return s.Teams.Authorize(ctx, p, t, need)
 }
 
+// claim is a person's right to act for a team named by a client, still to be
+// proven by what reads for it.
+func claim(p team.Person, teamID string, need team.Right) (team.Claim, error) {
+	t, ok := id.Parse(teamID)
+	if !ok {
+		return team.Claim{}, team.ErrNotFound
+	}
+	return team.ClaimOf(p, t, need), nil
+}
+
 // parse reads an id named by a client; anything else than a UUID is unknown.
 func parse(text string, unknown *fault.Error) (uuid.UUID, error) {
 	u, ok := id.Parse(text)

@@ -42,11 +42,11 @@ type podsIn struct {
 }
 
 func (s *server) listPods(ctx context.Context, p team.Person, in podsIn) (*list[apitype.Pod], error) {
-	scope, err := s.scope(ctx, p, in.TeamID, team.Read)
+	c, err := claim(p, in.TeamID, team.Read)
 	if err != nil {
 		return nil, err
 	}
-	pods, err := s.Pods.List(ctx, scope)
+	pods, err := s.Pods.ListClaimed(ctx, c)
 	if err != nil {
 		return nil, err
 	}

@@ -39,11 +39,11 @@ type balanceIn struct {
 }
 
 func (s *server) balance(ctx context.Context, p team.Person, in balanceIn) (*body[apitype.Balance], error) {
-	scope, err := s.scope(ctx, p, in.TeamID, team.Read)
+	c, err := claim(p, in.TeamID, team.Read)
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.Wallet.Balance(ctx, scope, s.Clock.Now())
+	b, scope, err := s.Wallet.BalanceClaimed(ctx, c, s.Clock.Now())
 	if err != nil {
 		return nil, err
 	}

@@ -12,10 +12,27 @@ import (
 )
 
 // List returns the team's pods, newest first: all that live, and those that
-// ended in the last 15 minutes of wall time (server rule 11).
+// ended in the last 15 minutes of wall time (server rule 11). Of each it reads
+// what users see: no offer, no keys and no wall times.
 func (s *Service) List(ctx context.Context, scope team.Scope) ([]Pod, error) {
-	rows, _ := s.Pool.Query(ctx, sqlListPods, scope.TeamID(), s.Clock.Wall().Add(-s.Limits.ListedForEnd))
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[Pod])
+	rows, _ := s.Pool.Query(ctx, sqlListPods, scope.TeamID(), s.listedSince())
+	return collectPods(rows, scope)
+}
+
+// ListClaimed is List for a claim, which it proves in the same trip.
+func (s *Service) ListClaimed(ctx context.Context, c team.Claim) (list []Pod, err error) {
+	err = c.Read(ctx, s.Pool, sqlListPods, []any{c.TeamID(), s.listedSince()}, func(scope team.Scope, rows pgx.Rows) error {
+		list, err = collectPods(rows, scope)
+		return err
+	})
+	return list, err
+}
+
+// listedSince is when a pod that is still listed may have ended.
+func (s *Service) listedSince() time.Time { return s.Clock.Wall().Add(-s.Limits.ListedForEnd) }
+
+func collectPods(rows pgx.Rows, scope team.Scope) ([]Pod, error) {
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByNameLax[Pod])
 	if err != nil {
 		return nil, fmt.Errorf("list pods of team %s: %w", scope.TeamID(), err)
 	}

@@ -35,14 +35,13 @@ select id, team_id, created_by, volume_id, volume_epoch, ssh_key_id, status, sta
  where id = $1
    for update`
 
+// The page asks for its team's pods every few seconds: what it does not show is
+// not read.
 const sqlListPods = `
-select id, team_id, created_by, volume_id, volume_epoch, ssh_key_id, status, status_reason, status_detail,
-       progress, offer, adapter, provider, country, gpu_type, gpu_count, rate_usd_micro_per_hour,
-       max_rate_usd_micro_per_hour, list_rate_usd_micro_per_hour, ssh_port, ssh_host, host_key_sealed,
-       host_key_fingerprint, probe_key_sealed, probe_key_line, attempts, created_at, ready_at,
-       delete_requested_at, stopped_at, synced_at, ended_at, status_wall_at, progress_wall_at,
-       restored_wall_at, final_wall_at, ended_wall_at, next_wall_at, ended_by_user_early,
-       final_paid_from_at, moved_wall_at, auto_relaunch, relaunches, relaunch_of, relaunched_as, relaunch_until_wall_at
+select id, team_id, created_by, volume_id, ssh_key_id, status, status_reason, status_detail, progress,
+       provider, country, gpu_type, gpu_count, rate_usd_micro_per_hour, ssh_port, ssh_host, host_key_fingerprint,
+       created_at, ready_at, delete_requested_at, stopped_at, synced_at, ended_at, auto_relaunch, relaunch_of,
+       relaunched_as
   from pod
  where team_id = $1 and (status <> 'deleted' or ended_wall_at > $2)
  order by created_at desc, id`

@@ -12,7 +12,7 @@ import (
 )
 
 // A Scope is the proven right of one person to act for one team. Only
-// Authorize makes one; the zero Scope is of no team and finds nothing.
+// Authorize and Claim.Read make one; the zero Scope is of no team and finds nothing.
 type Scope struct {
 	team     uuid.UUID
 	person   Person
@@ -61,12 +61,6 @@ where m.team_id = $1 and m.user_id = $2 and t.state = 'active'`
 
 const sqlLockTeam = `select id from team where id = $1 for update`
 
-type membershipRow struct {
-	Role     Role
-	Plan     Plan
-	Personal bool
-}
-
 // Authorize proves that a person may act for a team. The faults are ErrNotFound
 // for a team that is unknown, not active or not theirs, and ErrForbidden for a
 // role without the right.
@@ -79,17 +73,7 @@ func authorize(ctx context.Context, q pg.Querier, p Person, teamID uuid.UUID, ne
 	if err != nil {
 		return Scope{}, fmt.Errorf("authorize for team %s: %w", teamID, err)
 	}
-	m, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[membershipRow])
-	if errors.Is(err, pgx.ErrNoRows) {
-		return Scope{}, ErrNotFound
-	}
-	if err != nil {
-		return Scope{}, fmt.Errorf("authorize for team %s: %w", teamID, err)
-	}
-	if !m.Role.allows(need) {
-		return Scope{}, ErrForbidden
-	}
-	return Scope{team: teamID, person: p, role: m.Role, plan: m.Plan, personal: m.Personal, need: need}, nil
+	return ClaimOf(p, teamID, need).prove(rows)
 }
 
 // LockTx locks the team's row until the transaction ends and proves the scope

@@ -154,6 +154,17 @@ func TestAuthorizeByRole(t *testing.T) {
 		if err != nil && scope != (team.Scope{}) {
 			t.Errorf("%s: a refused scope is not zero", tt.name)
 		}
+		var proven team.Scope
+		err = team.ClaimOf(p, admin.TeamID(), tt.need).Read(t.Context(), pool, `select 1`, nil, func(s team.Scope, rows pgx.Rows) error {
+			if !rows.Next() {
+				t.Errorf("%s: the rows are not there: %v", tt.name, rows.Err())
+			}
+			proven = s
+			return nil
+		})
+		if !errors.Is(err, tt.want) || (tt.want == nil && err != nil) || proven != scope {
+			t.Errorf("%s: the claim gives %+v, %v, want %+v, %v", tt.name, proven, err, scope, tt.want)
+		}
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"homeport.dev/homeport/internal/clock"
 	"homeport.dev/homeport/internal/team"
 )
@@ -17,6 +19,24 @@ func (s *Service) Balance(ctx context.Context, scope team.Scope, now time.Time) 
 	if err != nil {
 		return Balance{}, err
 	}
+	return s.balanceAt(b, scope, now)
+}
+
+// BalanceClaimed is Balance for a claim, which it proves in the same trip.
+func (s *Service) BalanceClaimed(ctx context.Context, c team.Claim, now time.Time) (balance Balance, proven team.Scope, err error) {
+	err = c.Read(ctx, s.Pool, sqlReadBook, []any{c.TeamID()}, func(scope team.Scope, rows pgx.Rows) error {
+		b, err := collectBook(rows, scope.TeamID())
+		if err != nil {
+			return err
+		}
+		proven = scope
+		balance, err = s.balanceAt(b, scope, now)
+		return err
+	})
+	return balance, proven, err
+}
+
+func (s *Service) balanceAt(b *book, scope team.Scope, now time.Time) (Balance, error) {
 	seen, err := b.at(now.UnixMicro())
 	if err != nil {
 		return Balance{}, err

@@ -119,6 +119,10 @@ func readBook(ctx context.Context, q pg.Querier, teamID uuid.UUID) (*book, error
 	if err != nil {
 		return nil, fmt.Errorf("read wallet of team %s: %w", teamID, err)
 	}
+	return collectBook(rows, teamID)
+}
+
+func collectBook(rows pgx.Rows, teamID uuid.UUID) (*book, error) {
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[bookRow])
 	if err != nil {
 		return nil, fmt.Errorf("read wallet of team %s: %w", teamID, err)
