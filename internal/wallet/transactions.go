@@ -3,6 +3,7 @@ package wallet
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -149,11 +150,11 @@ func firstDays(n int, lists ...[]dayRow) []dayRow {
 
 // readNames reads what the page's resources are called.
 func (h *history) readNames(ctx context.Context, tx pgx.Tx) (err error) {
-	var resources []uuid.UUID
+	named := map[uuid.UUID]bool{} // a resource has a row a day
 	for _, r := range slices.Concat(h.pods, h.storage) {
-		resources = append(resources, r.Resource)
+		named[r.Resource] = true
 	}
-	h.names, err = listNames(ctx, tx, resources)
+	h.names, err = listNames(ctx, tx, slices.Collect(maps.Keys(named)))
 	return err
 }
 
