@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -95,9 +96,17 @@ type App struct {
 	servers []*http.Server
 }
 
+// gcPercent has garbage collected less often than Go's own 100 would: what lives
+// in a node is small beside what its calls throw away. It saves a tenth of the
+// CPU for a few tens of megabytes. The operator's GOGC counts more.
+const gcPercent = 400
+
 // Run serves until ctx ends, then stops in good order. Logs go to logs, what a
 // person is to read to out.
 func Run(ctx context.Context, c Config, out, logs io.Writer) error {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	a, err := open(ctx, c, logs)
 	if err != nil {
 		return err

@@ -47,9 +47,9 @@ func (a *App) finishRequest(rec *recorder, r *http.Request, start time.Time) {
 			api.WriteFault(rec, api.ErrInternal)
 		}
 	}
-	took := a.clock.Wall().Sub(start)
-	a.metrics.requests.WithLabelValues(r.Method, area(r.URL.Path), strconv.Itoa(rec.status)).Inc()
-	a.metrics.seconds.WithLabelValues(r.Method, area(r.URL.Path)).Observe(took.Seconds())
+	took, part := a.clock.Wall().Sub(start), area(r.URL.Path)
+	a.metrics.requests.WithLabelValues(r.Method, part, strconv.Itoa(rec.status)).Inc()
+	a.metrics.seconds.WithLabelValues(r.Method, part).Observe(took.Seconds())
 	level := slog.LevelDebug
 	if rec.status >= http.StatusInternalServerError {
 		level = slog.LevelWarn
