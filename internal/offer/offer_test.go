@@ -181,6 +181,29 @@ func TestEmptyListIsNotBelievedAtOnce(t *testing.T) {
 	}
 }
 
+// TestCloudThatIsLetWholeIsInNoTrouble: it says so, unlike one with an empty list.
+func TestCloudThatIsLetWholeIsInNoTrouble(t *testing.T) {
+	t.Parallel()
+	m := newMarket(t)
+	m.a.set(nil, h100())
+	m.b.set(provider.ErrNoCapacity)
+	if err := m.RefreshNow(t.Context()); err != nil {
+		t.Error(err)
+	}
+	m.a.set(provider.ErrNoCapacity)
+	m.clock.Advance(5 * time.Minute)
+	if err := m.RefreshNow(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got := m.visible(); len(got) != 0 {
+		t.Errorf("after five minutes without a free machine: %v", got)
+	}
+	m.a.set(nil, h100())
+	if err := m.RefreshNow(t.Context()); err != nil || len(m.visible()) != 1 {
+		t.Errorf("and then one is free again: %v, %v", m.visible(), err)
+	}
+}
+
 func TestBrokenOffersAreNotSold(t *testing.T) {
 	t.Parallel()
 	m := newMarket(t)

@@ -111,7 +111,10 @@ func (s *Service) refreshOne(ctx context.Context, name string) error {
 	if ctx.Err() != nil {
 		return ctx.Err() // this node stops: that says nothing of the cloud
 	}
-	if err == nil && len(list) == 0 {
+	switch {
+	case errors.Is(err, provider.ErrNoCapacity):
+		list, err = nil, nil // it is well, and all of it is let
+	case err == nil && len(list) == 0:
 		err = errEmpty
 	}
 	wall := s.Clock.Wall() // when it answered, not when it was asked
