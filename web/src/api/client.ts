@@ -78,7 +78,10 @@ export function address(template: string, { path = {}, query = {} }: AnyInput): 
 }
 
 /** Adds the bearer token. A refused token is renewed once; when that does not help the session is over. */
-async function send(url: string, init: RequestInit & { headers: Record<string, string> }): Promise<Response> {
+export async function send(
+  url: string,
+  init: RequestInit & { headers: Record<string, string> },
+): Promise<Response> {
   const attempt = (token: string) =>
     fetch(url, { ...init, headers: { ...init.headers, Authorization: `Bearer ${token}` } })
   const token = await accessToken()

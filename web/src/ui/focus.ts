@@ -1,10 +1,14 @@
 const dialogs = '[role=dialog], [role=alertdialog]'
 let last: Element | null = null
+/** What had it last in a dialog that asks nothing: a question may open above it. */
+let lastInDialog: Element | null = null
 
 /** Follows what has the focus outside of any dialog. Returns the way to stop. */
 export function watchFocus(): () => void {
   const remember = ({ target }: FocusEvent) => {
-    if (target instanceof Element && !target.closest(dialogs)) last = target
+    if (!(target instanceof Element)) return
+    if (!target.closest(dialogs)) last = target
+    else if (target.closest('[role=dialog]')) lastInDialog = target
   }
   document.addEventListener('focusin', remember)
   return () => document.removeEventListener('focusin', remember)
@@ -17,7 +21,18 @@ export function watchFocus(): () => void {
  */
 export function giveBackFocus(event: Event): void {
   event.preventDefault()
-  if (document.querySelector(dialogs)) return // the next one has it
+  const next = document.querySelector(dialogs)
+  if (next) {
+    // The next one has it, or had it before a question opened above it.
+    if (
+      !next.contains(document.activeElement) &&
+      next.contains(lastInDialog) &&
+      lastInDialog instanceof HTMLElement
+    ) {
+      lastInDialog.focus()
+    }
+    return
+  }
   for (const each of [last, last?.closest('[tabindex="-1"]'), document.querySelector('h1')]) {
     if (!(each instanceof HTMLElement)) continue
     each.focus()

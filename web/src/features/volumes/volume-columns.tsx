@@ -1,5 +1,6 @@
 import { clsx } from 'clsx'
-import { Trash2, TriangleAlert } from 'lucide-react'
+import { FolderOpen, Trash2, TriangleAlert } from 'lucide-react'
+import { lazy, Suspense, useState } from 'react'
 import type { Volume } from '@/api/types'
 import { copy } from '@/copy/en'
 import { useDeleteAccess, useTeam } from '@/features/session/queries'
@@ -11,6 +12,8 @@ import { Meter } from '@/ui/meter'
 import { openModal } from '@/ui/modal-store'
 import { quotaWarning, usedPercent, usedText, volumePrice, volumeSizeGb } from './model'
 import { useDeleteVolume } from './queries'
+
+const FilesDialog = lazy(() => import('./files-dialog'))
 
 /** What visitors see in place of volumes of their own. */
 export const exampleVolume: Volume = {
@@ -54,7 +57,16 @@ export const volumeColumns: readonly Column<Volume>[] = [
         <StatusChip tone="ready">{copy.storage.available}</StatusChip>
       ),
   },
-  { header: heads.actions, width: 'w-[132px]', cell: (volume) => <DeleteVolume volume={volume} /> },
+  {
+    header: heads.actions,
+    width: 'w-[216px]',
+    cell: (volume) => (
+      <div className="flex flex-wrap gap-2">
+        {volume === exampleVolume ? null : <Files volume={volume} />}
+        <DeleteVolume volume={volume} />
+      </div>
+    ),
+  },
 ]
 
 /** Name and id of a volume. */
@@ -95,6 +107,32 @@ function Used({ volume: { name, size_gb } }: { volume: Volume }) {
         </p>
       ) : null}
     </div>
+  )
+}
+
+/** Opens the files of a volume. What shows them is loaded when somebody first looks. */
+function Files({ volume }: { volume: Volume }) {
+  const [open, setOpen] = useState(false)
+  const [asked, setAsked] = useState(false)
+  return (
+    <>
+      <Button
+        size="small"
+        icon={<FolderOpen size={14} aria-hidden="true" />}
+        aria-label={copy.files.openLabel(volume.name)}
+        onClick={() => {
+          setAsked(true)
+          setOpen(true)
+        }}
+      >
+        {copy.files.open}
+      </Button>
+      {asked ? (
+        <Suspense fallback={null}>
+          <FilesDialog volume={volume} open={open} onClose={() => setOpen(false)} />
+        </Suspense>
+      ) : null}
+    </>
   )
 }
 

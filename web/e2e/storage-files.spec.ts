@@ -1,0 +1,346 @@
+// Beyond the checks: what a volume holds, version by version, without a pod.
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Locator, Page } from '@playwright/test'
+import type { components } from '../src/api/schema.gen'
+import { answer, hold, Requests, refuse } from './answers'
+import { ago, aVolume, id } from './bodies'
+import type { Pod, Volume } from './client'
+import { expect, test } from './fixture'
+import { expectAccessible, expectNoOverflow } from './looks'
+import { Ssh } from './ssh'
+
+type Version = components['schemas']['Version']
+type Entry = components['schemas']['FolderEntry']
+
+const dialog = (page: Page) => page.getByRole('dialog', { name: /^Files of / })
+const versions = (page: Page) =>
+  dialog(page).getByRole('navigation', { name: 'Versions' }).getByRole('button')
+const list = (page: Page) => dialog(page).getByRole('list', { name: /^Contents of / })
+const row = (page: Page, name: RegExp) => list(page).getByRole('button', { name })
+
+async function save(page: Page, button: Locator): Promise<{ name: string; path: string }> {
+  const waiting = page.waitForEvent('download')
+  await button.click()
+  const file = await waiting
+  return { name: file.suggestedFilename(), path: await file.path() }
+}
+
+const sum = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
+
+test('two versions of a real pod are browsed, downloaded and restored, and a new pod finds the old bytes', async ({
+  page,
+  visit,
+  seeds,
+  homeport,
+}) => {
+  test.setTimeout(240_000)
+  const as = await seeds.newcomer('files')
+  await as.pay(25)
+  const ssh = new Ssh(homeport)
+  const team_id = as.teamId
+  const volume = await as.post<Volume>('/volumes', { name: 'datasets', team_id })
+  const key = await as.post<{ id: string }>('/ssh-keys', { name: 'k', public_key: ssh.publicKey, team_id })
+  const offer = (await as.offers('H100_80GB')).find((o) => o.gpuCount === 1)
+  if (offer === undefined) throw new Error('no offer')
+  const work = async (command: string): Promise<string> => {
+    const pod: Pod = await as.ready((await as.createPod(offer, volume.id, key.id)).id)
+    const out = await ssh.run(`ssh -p ${pod.ssh_port} root@${pod.id.split('-')[0]}.${pod.ssh_host}`, command)
+    await as.delete(`/pods/${pod.id}?team_id=${team_id}`)
+    await as.ended(pod.id)
+    return out
+  }
+  const sums =
+    'cd /workspace && find . -type f ! -path "./.homeport/*" -print0 | sort -z | xargs -0 sha256sum'
+  const first = await work(
+    `mkdir -p "/workspace/runs/100% done" /workspace/small && echo in > /workspace/small/in && cd /workspace && head -c 9000000 /dev/urandom > "runs/100% done/model.pt" && ` +
+      `echo one > notes.txt && ln notes.txt "runs/same" && ln -s notes.txt link && truncate -s 40M hole && ${sums}`,
+  )
+  const second = await work(`cd /workspace && echo two > notes.txt && rm -r runs && ${sums}`)
+  expect(second).not.toBe(first)
+
+  await visit('/storage', { as })
+  await page.getByRole('button', { name: 'Files of datasets' }).click()
+  await expect(versions(page)).not.toHaveCount(0)
+  await expect(versions(page).first()).toContainText('Newest')
+  await expect(dialog(page).getByRole('button', { name: 'Restore this version' })).toHaveCount(0)
+  await expect(row(page, /notes\.txt/)).toContainText('4 B')
+  await expect(row(page, /Open folder runs/)).toHaveCount(0)
+
+  await test.step('the first version is a click away', async () => {
+    const old = (await as.get<Version[]>(`/volumes/${volume.id}/versions?team_id=${team_id}`)).findLast(
+      (v) => v.entries > 4,
+    )
+    const all = await as.get<Version[]>(`/volumes/${volume.id}/versions?team_id=${team_id}`)
+    await versions(page)
+      .nth(all.findIndex((v) => v.version === old?.version))
+      .click()
+    await row(page, /Open folder runs/).click()
+    await row(page, /Open folder 100% done/).click()
+    await expect(dialog(page).getByRole('navigation', { name: 'Folder' })).toContainText(
+      'datasets/runs/100% done',
+    )
+    const file = await save(page, row(page, /model\.pt/))
+    expect(file.name).toBe('model.pt')
+    expect(first).toContain(sum(readFileSync(file.path)))
+    await dialog(page).getByRole('button', { name: 'Go to datasets' }).click()
+  })
+
+  await test.step('the whole of it is a tar archive', async () => {
+    const file = await save(page, dialog(page).getByRole('button', { name: 'Download as tar' }))
+    expect(file.name).toBe('datasets.tar')
+    expect(statSync(file.path).size, 'holes take no room').toBeLessThan(12_000_000)
+    const out = mkdtempSync(join(tmpdir(), 'homeport-tar-'))
+    execFileSync('tar', ['-xpf', file.path, '-C', out])
+    const found = execFileSync('sh', ['-c', sums.replace('/workspace', `${out}/workspace`)], {
+      encoding: 'utf8',
+    })
+    expect(found).toBe(first)
+    expect(statSync(join(out, 'workspace/notes.txt')).ino).toBe(
+      statSync(join(out, 'workspace/runs/same')).ino,
+    )
+    expect(readdirSync(join(out, 'workspace'))).toContain('link')
+    rmSync(out, { recursive: true })
+  })
+
+  await test.step('it is restored, and stays the newest', async () => {
+    await dialog(page).getByRole('button', { name: 'Restore this version' }).click()
+    const question = page.getByRole('alertdialog')
+    await expect(question).toContainText('Nothing is lost')
+    await question.getByRole('button', { name: 'Restore' }).click()
+    await expect(page.getByRole('status').filter({ hasText: 'are the newest again' })).toBeVisible()
+    await expect(versions(page).first()).toContainText('Restored from version')
+    await expect(dialog(page)).toBeVisible()
+    await expect(row(page, /Open folder runs/)).toBeVisible()
+  })
+
+  expect(await work(sums), 'the next pod finds the old bytes').toBe(first)
+
+  await test.step('the operator has the same at hand', async () => {
+    const out = JSON.parse(homeport.command('volume', 'versions', volume.id, '--json'))
+    expect(out.versions.map((v: { version: number }) => v.version).length).toBeGreaterThanOrEqual(3)
+    expect(homeport.command('volume', 'cat', volume.id, 'notes.txt')).toBe('one\n')
+    expect(homeport.command('volume', 'ls', volume.id, 'runs')).toContain('100% done')
+    expect(homeport.command('volume', 'tar', volume.id, 'small')).toContain('small/in')
+    const before = out.versions.find((v: { restored_from?: number }) => v.restored_from === undefined)
+    const made = homeport.command('volume', 'restore', volume.id, String(before.version))
+    expect(made).toMatch(/^Version \d+ is the newest\.\n$/)
+  })
+})
+
+function aVersion(part: Partial<Version> = {}): Version {
+  return {
+    version: 2,
+    created_at: ago(180),
+    newest: true,
+    size_gb: 1.25,
+    size_bytes: 1_250_000_000,
+    entries: 4213,
+    kind: 'background',
+    pod_id: id('9f3c1a77'),
+    restored_from: null,
+    files_added: 12,
+    files_changed: 1,
+    files_removed: 3,
+    skipped: 0,
+    unstable: 0,
+    ...part,
+  }
+}
+
+const old = aVersion({
+  version: 1,
+  newest: false,
+  created_at: ago(7200),
+  files_added: null,
+  files_changed: null,
+  files_removed: null,
+})
+
+function anEntry(name: string, part: Partial<Entry> = {}): Entry {
+  return {
+    name,
+    path: name,
+    type: 'file',
+    size: 12_345,
+    modified_at: ago(86_400),
+    mode: '-rw-r--r--',
+    target: null,
+    ...part,
+  }
+}
+
+const someEntries = [
+  anEntry('runs', { type: 'folder', size: 0 }),
+  anEntry('latest', { type: 'link', size: 0, target: 'runs/7' }),
+  anEntry(`a-very-long-name-${'of-a-checkpoint-'.repeat(12)}.safetensors`, { size: 4_999_999_999 }),
+  anEntry('train.py'),
+]
+
+async function stage(
+  page: Page,
+  entries: Entry[] = someEntries,
+  volume: Partial<Volume> = {},
+): Promise<void> {
+  await answer(page, 'get', '/volumes', [aVolume(volume)])
+  await answer(page, 'get', '/volumes/{id}/versions', [aVersion(), old])
+  await answer(page, 'get', '/volumes/{id}/versions/{version}/files', (request) => {
+    const asked = new URL(request.url()).searchParams
+    const offset = Number(asked.get('offset'))
+    const path = asked.get('path') ?? ''
+    const all = path === '' ? entries : []
+    return { version: 2, path, total: all.length, offset, entries: all.slice(offset, offset + 200) }
+  })
+}
+
+for (const width of ['D', 'M'] as const) {
+  test(`the file browser is whole at ${width}`, async ({ page, visit, seeds }) => {
+    await stage(page)
+    await visit('/storage', { as: await seeds.hobby1(), width })
+    await page.getByRole('button', { name: 'Files of datasets' }).click()
+    await expect(row(page, /train\.py/)).toContainText('12.3 kB')
+    if (width === 'D') {
+      await expect(versions(page).first()).toContainText('12 added, 1 changed, 3 removed')
+      await expect(versions(page).first()).toContainText('1.25 GB, 4,213 entries')
+    }
+    await expectNoOverflow(page)
+    await expectAccessible(page)
+    await row(page, /Open folder runs/).click()
+    await expect(dialog(page).getByText('This folder is empty.')).toBeVisible()
+    await expectAccessible(page)
+  })
+}
+
+test('the browser is loaded when somebody looks, and closes to where it was opened', async ({
+  page,
+  visit,
+  seeds,
+}) => {
+  await stage(page)
+  const requests = new Requests(page)
+  await visit('/storage', { as: await seeds.hobby1() })
+  const open = page.getByRole('button', { name: 'Files of datasets' })
+  await expect(open).toBeVisible()
+  expect(requests.to('get', '/volumes/{id}/versions')).toEqual([])
+  await open.click()
+  await expect(row(page, /train\.py/)).toBeVisible()
+  await page.keyboard.press('Escape')
+  await expect(dialog(page)).toHaveCount(0)
+  await expect(open).toBeFocused()
+})
+
+test('a folder of 100,000 files is walked with the keyboard', async ({ page, visit, seeds }) => {
+  await stage(
+    page,
+    Array.from({ length: 100_000 }, (_, n) => anEntry(`f-${String(n).padStart(5, '0')}`)),
+  )
+  const requests = new Requests(page)
+  await visit('/storage', { as: await seeds.hobby1() })
+  await page.getByRole('button', { name: 'Files of datasets' }).click()
+  await row(page, /f-00000/).focus()
+  await page.keyboard.press('ArrowDown')
+  await expect(row(page, /f-00001/)).toBeFocused()
+  await page.keyboard.press('End')
+  await expect(row(page, /f-99999/)).toBeFocused()
+  expect(await list(page).getByRole('listitem').count(), 'rows that are drawn').toBeLessThan(60)
+  expect(
+    requests.to('get', '/volumes/{id}/versions/{version}/files').length,
+    'pages that were read',
+  ).toBeLessThan(6)
+  await page.keyboard.press('Home')
+  await expect(row(page, /f-00000/)).toBeFocused()
+})
+
+test('backspace leads out of a folder', async ({ page, visit, seeds }) => {
+  await stage(page)
+  await answer(page, 'get', '/volumes/{id}/versions/{version}/files', (request) => {
+    const path = new URL(request.url()).searchParams.get('path') ?? ''
+    const entries = path === '' ? someEntries : [anEntry('in', { path: `${path}/in` })]
+    return { version: 2, path, total: entries.length, offset: 0, entries }
+  })
+  await visit('/storage', { as: await seeds.hobby1() })
+  await page.getByRole('button', { name: 'Files of datasets' }).click()
+  await row(page, /Open folder runs/).click()
+  await row(page, /Download in/).focus()
+  await page.keyboard.press('Backspace')
+  await expect(row(page, /Open folder runs/)).toBeVisible()
+})
+
+test('a volume in use is browsed, and its restore says why not', async ({ page, visit, seeds }) => {
+  await stage(page, someEntries, { currently_used: true })
+  await visit('/storage', { as: await seeds.hobby1() })
+  await page.getByRole('button', { name: 'Files of datasets' }).click()
+  await versions(page).nth(1).click()
+  const restore = dialog(page).getByRole('button', { name: 'Restore this version' })
+  await expect(restore).toBeDisabled()
+  await expect(restore).toHaveAttribute('title', 'A pod is using this volume')
+})
+
+test('a refused restore and a refused download say why, and nothing is closed', async ({
+  page,
+  visit,
+  seeds,
+}) => {
+  const as = await seeds.hobby1()
+  await stage(page, someEntries, { created_by: as.userId })
+  await refuse(page, 'post', '/volumes/{id}/versions/{version}/restore', 409, 'A pod is using this volume.')
+  await visit('/storage', { as })
+  await page.getByRole('button', { name: 'Files of datasets' }).click()
+  await versions(page).nth(1).click()
+  const restore = dialog(page).getByRole('button', { name: 'Restore this version' })
+  await restore.click()
+  await page.keyboard.press('Escape')
+  await expect(page.getByRole('alertdialog')).toHaveCount(0)
+  await expect(restore).toBeFocused()
+  await restore.click()
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Restore' }).click()
+  await expect(page.getByRole('alert').filter({ hasText: 'Failed to restore the version' })).toContainText(
+    'A pod is using this volume.',
+  )
+  await expect(dialog(page)).toBeVisible()
+  await page.route(/\/versions\/1\/file\?/, (route) =>
+    route.fulfill({
+      status: 503,
+      contentType: 'application/problem+json',
+      body:
+        route.request().method() === 'HEAD' ? '' : JSON.stringify({ status: 503, detail: 'It is damaged.' }),
+    }),
+  )
+  await row(page, /train\.py/).click()
+  await expect(page.getByRole('alert').filter({ hasText: 'The download did not start' })).toContainText(
+    'It is damaged.',
+  )
+})
+
+test('what is not there yet, or cannot be read, is told', async ({ page, visit, seeds }) => {
+  await stage(page)
+  await answer(page, 'get', '/volumes/{id}/versions', [])
+  await visit('/storage', { as: await seeds.hobby1() })
+  const open = page.getByRole('button', { name: 'Files of datasets' })
+  await open.click()
+  await expect(dialog(page).getByText('Nothing is saved yet')).toBeVisible()
+  await page.keyboard.press('Escape')
+  await page.reload()
+  await refuse(page, 'get', '/volumes/{id}/versions', 500, 'Something went wrong.')
+  await open.click()
+  await expect(dialog(page).getByText('Failed to fetch versions')).toBeVisible()
+  await answer(page, 'get', '/volumes/{id}/versions', [aVersion(), old])
+  await refuse(page, 'get', '/volumes/{id}/versions/{version}/files', 503, 'It is damaged.')
+  await dialog(page).getByRole('button', { name: 'Try again' }).click()
+  await expect(dialog(page).getByText('Failed to fetch the folder')).toBeVisible()
+  await expect(dialog(page).getByText('It is damaged.')).toBeVisible()
+  await stage(page)
+  const release = await hold(page, 'get', '/volumes/{id}/versions/{version}/files')
+  await dialog(page).getByRole('button', { name: 'Try again' }).click()
+  release()
+  await expect(row(page, /train\.py/)).toBeVisible()
+})
+
+test('a visitor sees no files of the example', async ({ page, visit }) => {
+  await visit('/storage')
+  await expect(page.getByText('datasets').first()).toBeVisible()
+  await expect(page.getByRole('button', { name: /^Files of/ })).toHaveCount(0)
+})

@@ -1,0 +1,125 @@
+import { Download, History } from 'lucide-react'
+import type { Version, Volume } from '@/api/types'
+import { copy } from '@/copy/en'
+import { useDeleteAccess } from '@/features/session/queries'
+import { formatDateTime } from '@/lib/time'
+import { Button } from '@/ui/button'
+import { openModal } from '@/ui/modal-store'
+import { crumbsOf } from './files-model'
+import { useDownload, useRestoreVersion } from './files-queries'
+import { FilesRows } from './files-rows'
+
+interface FilesFolderProps {
+  volume: Volume
+  version: Version
+  path: string
+  onPath: (path: string) => void
+  onRestored: () => void
+}
+
+/** A folder of a version: where it is, what is in it, and what can be done with it. */
+export function FilesFolder({ volume, version, path, onPath, onRestored }: FilesFolderProps) {
+  const place = { volume, version: version.version, path }
+  const download = useDownload()
+  return (
+    <section aria-label={copy.files.of(formatDateTime(version.created_at))} className="min-w-0">
+      <div className="flex flex-wrap items-center gap-2">
+        <Crumbs volume={volume} path={path} onPath={onPath} />
+        <Button
+          size="small"
+          busy={download.isPending && download.variables.as === 'tar' && download.variables.path === path}
+          icon={<Download size={14} aria-hidden="true" />}
+          onClick={() => download.mutate({ ...place, as: 'tar' })}
+        >
+          {copy.files.downloadThis}
+        </Button>
+        {version.newest ? null : <Restore volume={volume} version={version} onRestored={onRestored} />}
+      </div>
+      <FilesRows
+        key={path}
+        place={place}
+        onOpen={onPath}
+        onDownload={(as, at) => download.mutate({ ...place, path: at, as })}
+      />
+    </section>
+  )
+}
+
+/** The way from the volume to the folder. */
+function Crumbs({ volume, path, onPath }: Pick<FilesFolderProps, 'volume' | 'path' | 'onPath'>) {
+  const crumbs = [{ name: volume.name, path: '' }, ...crumbsOf(path)]
+  return (
+    <nav aria-label={copy.files.folder} className="min-w-0 flex-1 basis-32">
+      <ol className="flex flex-wrap items-center gap-x-1 text-control">
+        {crumbs.map((crumb, index) => (
+          <li key={crumb.path} className="flex min-w-0 max-w-full items-center gap-1">
+            {index > 0 ? (
+              <span aria-hidden="true" className="text-low">
+                /
+              </span>
+            ) : null}
+            {index === crumbs.length - 1 ? (
+              <span
+                aria-current="page"
+                title={crumb.name}
+                className="truncate px-1 py-1.5 font-medium text-hi"
+              >
+                {crumb.name}
+              </span>
+            ) : (
+              <button
+                type="button"
+                title={crumb.name}
+                aria-label={copy.files.goTo(crumb.name)}
+                onClick={() => onPath(crumb.path)}
+                className="min-h-6 truncate rounded-control px-1 py-1.5 text-mid transition-colors hover:text-hi pointer-coarse:min-h-11"
+              >
+                {crumb.name}
+              </button>
+            )}
+          </li>
+        ))}
+      </ol>
+    </nav>
+  )
+}
+
+function Restore({
+  volume,
+  version,
+  onRestored,
+}: Pick<FilesFolderProps, 'volume' | 'version' | 'onRestored'>) {
+  const { mutate, isPending } = useRestoreVersion(volume)
+  const access = useDeleteAccess(copy.files.signIn)(volume.created_by)
+  const reason = volume.currently_used
+    ? copy.files.restoreInUse
+    : access.can
+      ? undefined
+      : copy.files.restoreNotYours
+  const ask = () =>
+    openModal({
+      type: 'info',
+      title: copy.files.restoreTitle,
+      message: copy.files.restoreMessage(volume.name, formatDateTime(version.created_at)),
+      actions: [
+        { label: copy.app.cancel },
+        {
+          label: copy.files.restoreSubmit,
+          variant: 'primary',
+          onClick: () => mutate(version, { onSuccess: onRestored }),
+        },
+      ],
+    })
+  return (
+    <Button
+      size="small"
+      busy={isPending}
+      icon={<History size={14} aria-hidden="true" />}
+      disabled={reason !== undefined}
+      title={reason}
+      onClick={ask}
+    >
+      {copy.files.restore}
+    </Button>
+  )
+}
