@@ -2,14 +2,13 @@ import type { Pod } from '@/api/types'
 import { copy } from '@/copy/en'
 import { useDeleteAccess } from '@/features/session/queries'
 import { Switch } from '@/ui/field'
-import { isComing, isTemp } from './model'
 import { useSetRelaunch } from './queries'
 
-/** Whether a pod that lives is started again on another cloud when its machine is lost. */
+/** Whether a pod that runs is started again on another cloud when its machine is lost. */
 export function AutoRelaunch({ pod }: { pod: Pod }) {
   const { mutate } = useSetRelaunch(pod.team_id)
   const access = useDeleteAccess(copy.pods.signInToChange)(pod.created_by)
-  if (isTemp(pod) || (pod.status !== 'ready' && !isComing(pod))) return null
+  if (pod.status !== 'ready') return null
   return (
     <Switch
       label={copy.pods.autoRelaunch}
