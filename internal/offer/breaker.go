@@ -104,8 +104,11 @@ func (b Breaker) failed(now time.Time, l BreakerLimits) Breaker {
 
 // listed is b after the cloud's list was asked for: the probe of an open
 // breaker, and the end of a trial in which nothing failed. A list that is empty
-// or refused proves nothing.
+// or refused proves nothing; a cloud that says it is sold out is well.
 func (b Breaker) listed(err error, now time.Time, l BreakerLimits) Breaker {
+	if errors.Is(err, provider.ErrNoCapacity) {
+		err = nil
+	}
 	switch {
 	case b.State == Open && now.Before(*b.ProbeAt):
 	case b.State == Open && err != nil:

@@ -55,6 +55,10 @@ func TestBreaker(t *testing.T) {
 			{20 * time.Minute, CallOffers, nil, Half, BrokenByFunds, 0},
 			{0, CallLaunch, nil, Closed, "", 0},
 		},
+		"a probe that is answered by 'sold out' is a good one": {
+			{0, CallLaunch, provider.ErrFunds, Open, BrokenByFunds, 10 * time.Minute},
+			{10 * time.Minute, CallOffers, provider.ErrNoCapacity, Half, BrokenByFunds, 0},
+		},
 		"a call that was under way does not disturb an open one": {
 			{0, CallLaunch, provider.ErrFunds, Open, BrokenByFunds, 10 * time.Minute},
 			{0, CallOther, fails, Open, BrokenByFunds, 10 * time.Minute},

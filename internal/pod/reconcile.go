@@ -199,9 +199,10 @@ func (s *Service) tryNext(ctx context.Context, p *Pod, in *Instance, did Outcome
 }
 
 // endSoon asks once for the end of a dropped instance, before anything else is
-// done for its pod; whether or not that works, sweeps see to it.
+// done for its pod; whether or not that works, sweeps see to it. The caller may be
+// the machine's own agent, which ends with it.
 func (s *Service) endSoon(ctx context.Context, in *Instance) {
-	once, cancel := context.WithTimeout(ctx, 5*time.Second)
+	once, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if err := s.Terminate(once, in.ID); err != nil {
 		s.Logger.WarnContext(ctx, "instance will be ended later", "instance", in.Name, "err", err)
