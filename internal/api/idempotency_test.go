@@ -38,6 +38,8 @@ func TestOneKeyIsNotForTwoTeams(t *testing.T) {
 		}
 	}
 	_, described := api.New(api.Deps{})
+	want := append(slices.Sorted(maps.Keys(tests)), "/volumes/{id}/versions/{version}/restore") // TestAVersionIsRestored
+	slices.Sort(want)
 	var all []string
 	for path, item := range described.Paths {
 		named := map[string]bool{}
@@ -51,7 +53,7 @@ func TestOneKeyIsNotForTwoTeams(t *testing.T) {
 		}
 	}
 	slices.Sort(all)
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(tests)), all); diff != "" {
+	if diff := cmp.Diff(want, all); diff != "" {
 		t.Errorf("the calls with a key that name their team outside the body:\n%s", diff)
 	}
 }

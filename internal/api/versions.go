@@ -100,8 +100,9 @@ func (s *server) restoreVersion(ctx context.Context, p team.Person, in restoreVe
 	if err != nil {
 		return nil, err
 	}
-	route := "POST /volumes/" + in.ID + "/versions/" + in.Version + "/restore"
-	v, err := s.Volumes.RestoreVersion(ctx, scope, volumeID, in.Version, Once{Key: in.Key}.request(s, p, route))
+	route := "POST /volumes/" + volumeID.String() + "/versions/" + in.Version + "/restore"
+	once := Once{Key: in.Key}.request(s, p, route, scope.TeamID().String())
+	v, err := s.Volumes.RestoreVersion(ctx, scope, volumeID, in.Version, once)
 	if err != nil {
 		return nil, err
 	}

@@ -350,6 +350,8 @@ func TestAVersionIsRestored(t *testing.T) {
 	if got := w.is(w.call(s.token, "GET", s.path("/latest/file?path=page.html"), ""), 200).Body.String(); got != "<script>alert(1)</script>" {
 		t.Errorf("the newest has %q", got)
 	}
+	elsewhere := strings.Replace(s.path("/1/restore"), s.team, w.found(s.person), 1)
+	w.problem(w.call(s.token, "POST", elsewhere, "", "Idempotency-Key", "k"), 422, "idempotency_mismatch")
 	w.problem(w.call(s.token, "POST", s.path("/2/restore"), "", "Idempotency-Key", strings.Repeat("k", 256)), 422, "")
 }
 
