@@ -22,7 +22,7 @@ func (s *server) registerAutoTopUp() {
 	}, s.setAutoTopUp)
 	session(s, huma.Operation{
 		OperationID: "get-card", Method: http.MethodGet, Path: "/wallet/card",
-		Summary: "The team's saved card; an admin sees it",
+		Summary: "The team's saved card; an admin and who saved it see it",
 	}, s.card)
 	session(s, huma.Operation{
 		OperationID: "save-card", Method: http.MethodPost, Path: "/wallet/card", DefaultStatus: http.StatusOK,
@@ -30,7 +30,7 @@ func (s *server) registerAutoTopUp() {
 	}, s.saveCard)
 	session(s, huma.Operation{
 		OperationID: "remove-card", Method: http.MethodDelete, Path: "/wallet/card", DefaultStatus: http.StatusNoContent,
-		Summary: "Forget the saved card, which turns automatic top-ups off; an admin does it",
+		Summary: "Forget the saved card, which turns automatic top-ups off; an admin or who saved it does it",
 	}, s.removeCard)
 }
 
@@ -90,7 +90,7 @@ func cardOf(c payment.SavedCard) apitype.Card {
 }
 
 func (s *server) card(ctx context.Context, p team.Person, in ofTeamIn) (*body[apitype.Card], error) {
-	scope, err := s.scope(ctx, p, in.TeamID, team.Manage)
+	scope, err := s.scope(ctx, p, in.TeamID, team.Read)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (s *server) saveCard(ctx context.Context, p team.Person, in saveCardIn) (*b
 }
 
 func (s *server) removeCard(ctx context.Context, p team.Person, in ofTeamIn) (*nothing, error) {
-	scope, err := s.scope(ctx, p, in.TeamID, team.Manage)
+	scope, err := s.scope(ctx, p, in.TeamID, team.Read)
 	if err != nil {
 		return nil, err
 	}

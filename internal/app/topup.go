@@ -10,7 +10,7 @@ func topUpNotice(n payment.News) notice.Notice {
 	kinds := map[payment.NewsKind]notice.Kind{
 		payment.NewsDeclined: notice.TopUpDeclined, payment.NewsOff: notice.TopUpOff,
 		payment.NewsAuthentication: notice.TopUpAuthentication, payment.NewsCapped: notice.TopUpCapped,
-		payment.NewsCardRemoved: notice.TopUpCardRemoved,
+		payment.NewsCardRemoved: notice.TopUpCardRemoved, payment.NewsPayerLeft: notice.TopUpPayerLeft,
 	}
 	return notice.Notice{
 		TeamID: n.TeamID, Kind: kinds[n.Kind], Key: n.Key, PostedAt: n.At,

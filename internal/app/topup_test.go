@@ -143,7 +143,8 @@ func TestLettersOfTopUps(t *testing.T) {
 	for kind, want := range map[payment.NewsKind]string{
 		payment.NewsAuthentication: "The bank of Visa ending in 3184 wants its owner to confirm the automatic top-up of $25.00 of the team Docks.",
 		payment.NewsCapped:         "would exceed the cap of $500.00 for this month: $490.00 of it are used. The next one is possible from 1 April 2027 at 00:00 UTC on.",
-		payment.NewsCardRemoved:    "Visa ending in 3184 of the team Docks was removed at the payment provider, so automatic top-up is off.",
+		payment.NewsCardRemoved:    "Visa ending in 3184 of the team Docks was removed at the payment provider or by who saved it, so automatic top-up is off.",
+		payment.NewsPayerLeft:      "Visa ending in 3184, which pays the automatic top-ups of the team Docks, was saved by somebody who is no longer a member. It goes on to pay $25.00 when the balance is low, up to $500.00 a month.",
 	} {
 		q.do(func(ctx context.Context, tx pgx.Tx) error {
 			return q.payments.OnAutoTopUp(ctx, tx, payment.News{
@@ -155,5 +156,28 @@ func TestLettersOfTopUps(t *testing.T) {
 		if _, text := q.mails(ada.Email); !strings.Contains(strings.Join(strings.Fields(text), " "), want) || strings.Count(text, "http") != 1 {
 			t.Errorf("%s: the letter says %s", kind, text)
 		}
+	}
+}
+
+// A card stays the team's when who saved it is removed: the admins are told.
+func TestAdminsHearThatThePayerLeft(t *testing.T) {
+	t.Parallel()
+	q := newQuay(t)
+	ctx := t.Context()
+	ada, bob := q.sailor("ada"), q.sailor("bob")
+	docks := q.crew(ada, bob)
+	_, err := q.teams.SetRole(ctx, docks, bob.ID, team.Admin)
+	q.must(err)
+	q.agreeWith(q.scope(bob, docks.TeamID(), team.Manage), testpay.Pay)
+	q.must(q.teams.RemoveMember(ctx, docks, bob.ID))
+	works(q, func(j notice.LetterJob) error { return q.notices.SendLetter(ctx, j) })
+	if subjects, text := q.mails(ada.Email); !slices.Equal(subjects, []string{"Who saved the card of Docks has left"}) || strings.Contains(text, bob.Email) {
+		t.Errorf("the admin got %q, the last says %s", subjects, text)
+	}
+	if subjects, _ := q.mails(bob.Email); len(subjects) != 0 {
+		t.Errorf("who left got %q", subjects)
+	}
+	if got := q.kinds(docks); len(got) != 0 {
+		t.Errorf("the page shows %v", got)
 	}
 }

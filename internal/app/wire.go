@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -105,7 +106,7 @@ func (a *App) wirePeople() error {
 				return a.notices.PostTx(ctx, tx, notice.OfDun(d))
 			},
 			OnLeave: func(ctx context.Context, tx pgx.Tx, teamID, userID uuid.UUID, now time.Time) error {
-				return a.pods.LeaveTx(ctx, tx, teamID, userID, now)
+				return errors.Join(a.pods.LeaveTx(ctx, tx, teamID, userID, now), a.payments.LeaveTx(ctx, tx, teamID, userID))
 			},
 		},
 	})

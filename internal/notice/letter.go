@@ -130,8 +130,13 @@ var letters = map[Kind]func(name string, f Facts) mail.Layout{
 	},
 	TopUpCardRemoved: func(name string, f Facts) mail.Layout {
 		return topUp("Automatic top-up of "+cut(name)+" is off: the card is gone",
-			f.Card+" of the team "+plain(name)+" was removed at the payment provider, so automatic top-up is off.",
+			f.Card+" of the team "+plain(name)+" was removed at the payment provider or by who saved it, so automatic top-up is off.",
 			"Save a card again to turn it on. Pods are switched off when the balance reaches $0.00.")
+	},
+	TopUpPayerLeft: func(name string, f Facts) mail.Layout {
+		return topUp("Who saved the card of "+cut(name)+" has left",
+			f.Card+", which pays the automatic top-ups of the team "+plain(name)+", was saved by somebody who is no longer a member. It goes on to pay "+usd(f.Amount)+" when the balance is low, up to "+usd(f.Limit)+" a month.",
+			"If the card is not the team's to use, remove it on the billing page, and save another one.")
 	},
 	Spend80: spendLetter("80"),
 	Spend95: spendLetter("95"),

@@ -59,6 +59,7 @@ const (
 	TopUpAuthentication Kind = "topup_authentication" // the bank wants to see the card's owner: they are off
 	TopUpCapped         Kind = "topup_capped"         // the month's cap is reached
 	TopUpCardRemoved    Kind = "topup_card_removed"   // the card is gone: they are off
+	TopUpPayerLeft      Kind = "topup_payer_left"     // who saved the card left the team: a letter alone
 )
 
 // Facts are the numbers of a notice; those that it does not need are zero.

@@ -43,7 +43,8 @@ const (
 	NewsOff            NewsKind = "off"            // declined too often: they are off
 	NewsAuthentication NewsKind = "authentication" // the bank wants to see the card's owner: they are off
 	NewsCapped         NewsKind = "capped"         // the month's cap is reached until NextAt
-	NewsCardRemoved    NewsKind = "card_removed"   // the processor has the card no more: they are off
+	NewsCardRemoved    NewsKind = "card_removed"   // the card is gone, and no admin removed it here: they are off
+	NewsPayerLeft      NewsKind = "payer_left"     // who saved the card is no member any more: it goes on to pay
 )
 
 // DueTx has the balance of a team looked at: it fell below what the team
@@ -217,6 +218,11 @@ func (s *Service) tell(ctx context.Context, tx pgx.Tx, a *autoRow, n News) error
 	if _, err := tx.Exec(ctx, sqlSetNews, a.TeamID, string(n.Kind)+":"+n.Key); err != nil {
 		return fmt.Errorf("keep the news of team %s: %w", a.TeamID, err)
 	}
+	return s.post(ctx, tx, a, n)
+}
+
+// post tells the team's admins, beside what is true now.
+func (s *Service) post(ctx context.Context, tx pgx.Tx, a *autoRow, n News) error {
 	if s.OnAutoTopUp == nil {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 
 	"homeport.dev/homeport/internal/audit"
 	"homeport.dev/homeport/internal/fault"
+	"homeport.dev/homeport/internal/id"
 	"homeport.dev/homeport/internal/job"
 	"homeport.dev/homeport/internal/pg"
 	"homeport.dev/homeport/internal/team"
@@ -67,21 +68,32 @@ func (s *Service) findCard(ctx context.Context, q pg.Querier, teamID uuid.UUID) 
 	return &card, nil
 }
 
-// FindCard returns a team's saved card. The scope needs the right team.Manage.
-// The fault is ErrNoCard.
+// FindCard returns a team's saved card. The scope needs the right team.Manage,
+// or to be of who saved the card. The faults are ErrNoCard and team.ErrForbidden.
 func (s *Service) FindCard(ctx context.Context, scope team.Scope) (SavedCard, error) {
-	scope, err := scope.Require(team.Manage)
-	if err != nil {
-		return SavedCard{}, err
-	}
-	card, err := s.findCard(ctx, s.Pool, scope.TeamID())
-	if err == nil && card == nil {
-		err = ErrNoCard
-	}
+	card, err := s.findOwnCard(ctx, s.Pool, scope)
 	if err != nil {
 		return SavedCard{}, err
 	}
 	return *card, nil
+}
+
+// findOwnCard finds the card of a team for an admin, or for who saved it: it is
+// theirs to take away when they are no admin any more.
+func (s *Service) findOwnCard(ctx context.Context, q pg.Querier, scope team.Scope) (*SavedCard, error) {
+	card, err := s.findCard(ctx, q, scope.TeamID())
+	if err != nil {
+		return nil, err
+	}
+	if card == nil || card.UserID != scope.UserID() {
+		if _, err := scope.Require(team.Manage); err != nil {
+			return nil, err
+		}
+	}
+	if card == nil {
+		return nil, ErrNoCard
+	}
+	return card, nil
 }
 
 const sqlRemoveCard = `
@@ -91,10 +103,10 @@ returning id`
 
 // RemoveCard forgets a team's saved card and turns automatic top-ups off. The
 // processor is asked to forget it once that is committed, until it has. The
-// scope needs the right team.Manage. The faults are ErrNoCard and those of
-// team.LockTx.
+// scope needs the right team.Manage, or to be of who saved the card: then the
+// admins are told. The faults are ErrNoCard and those of team.LockTx.
 func (s *Service) RemoveCard(ctx context.Context, scope team.Scope) error {
-	scope, err := scope.Require(team.Manage)
+	scope, err := scope.Require(team.Read)
 	if err != nil {
 		return err
 	}
@@ -103,12 +115,12 @@ func (s *Service) RemoveCard(ctx context.Context, scope team.Scope) error {
 		if err != nil {
 			return err
 		}
-		gone, err := s.removeCards(ctx, tx, scope.TeamID())
+		card, err := s.findOwnCard(ctx, tx, scope)
 		if err != nil {
 			return err
 		}
-		if !gone {
-			return ErrNoCard
+		if err := s.takeAway(ctx, tx, scope, card); err != nil {
+			return err
 		}
 		return audit.RecordTx(ctx, tx, audit.Entry{
 			At: s.Clock.Now(), TeamID: scope.TeamID(), ActorID: scope.UserID(), Action: "team.card_remove", ObjectID: scope.TeamID(),
@@ -118,6 +130,38 @@ func (s *Service) RemoveCard(ctx context.Context, scope team.Scope) error {
 		return fmt.Errorf("remove the card of team %s: %w", scope.TeamID(), err)
 	}
 	return nil
+}
+
+// takeAway forgets a card for whoever of the scope asks for it.
+func (s *Service) takeAway(ctx context.Context, tx pgx.Tx, scope team.Scope, card *SavedCard) error {
+	a, err := findAuto(ctx, tx, sqlLockAuto, scope.TeamID())
+	if err != nil {
+		return err
+	}
+	told := a != nil && a.Enabled && !scope.IsAdmin()
+	if told {
+		if err := s.turnOff(ctx, tx, scope.TeamID(), OffCardRemoved); err != nil {
+			return err
+		}
+	}
+	if _, err := s.removeCards(ctx, tx, scope.TeamID()); err != nil || !told {
+		return err
+	}
+	return s.tell(ctx, tx, a, News{Kind: NewsCardRemoved, Key: card.ID, Card: card.Card})
+}
+
+// LeaveTx tells the admins of a team that who saved its card has left. The card
+// stays the team's, as its subscription does. The team is locked.
+func (s *Service) LeaveTx(ctx context.Context, tx pgx.Tx, teamID, userID uuid.UUID) error {
+	card, err := s.findCard(ctx, tx, teamID)
+	if err != nil || card == nil || card.UserID != userID {
+		return err
+	}
+	a, err := findAuto(ctx, tx, sqlFindAuto, teamID)
+	if err != nil || a == nil || !a.Enabled {
+		return err
+	}
+	return s.post(ctx, tx, a, News{Kind: NewsPayerLeft, Key: id.New().String(), Card: card.Card})
 }
 
 // removeCards forgets whatever cards a team has, whose row is locked, and turns

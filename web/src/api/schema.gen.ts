@@ -551,12 +551,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The team's saved card; an admin sees it */
+        /** The team's saved card; an admin and who saved it see it */
         get: operations["get-card"];
         put?: never;
         /** Start a checkout that saves a card for automatic top-ups and charges nothing; an admin does it. It replaces the card before, and returns to /billing?team_id=…&card=saved or cancel */
         post: operations["save-card"];
-        /** Forget the saved card, which turns automatic top-ups off; an admin does it */
+        /** Forget the saved card, which turns automatic top-ups off; an admin or who saved it does it */
         delete: operations["remove-card"];
         options?: never;
         head?: never;

@@ -93,7 +93,8 @@ export const copy = {
       `${card} asks its owner to confirm each payment. Add funds yourself, or save another card.`,
     topUpCapped: 'Automatic top-up reached its monthly cap',
     topUpCappedDetail: (at: string) => `The balance is low, and the next automatic top-up is possible ${at}.`,
-    topUpCardRemovedDetail: (card: string) => `${card} was removed at the payment provider.`,
+    topUpCardRemovedDetail: (card: string) =>
+      `${card} was removed at the payment provider or by who saved it.`,
     limit: "This month's spend limit is used up",
     limitDetail: (at: string) => `No new pods until next month. Running pods are switched off ${at}.`,
   },
