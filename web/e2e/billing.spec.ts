@@ -164,6 +164,10 @@ test('163 a failed refresh keeps what was there, and trying again mends it', asy
   let failing = false
   await visit('/billing', { as: await seeds.hobby1() })
   await expect(page.getByRole('cell', { name: '+$10.00' })).toBeVisible()
+  // The end of the page comes later, and has buttons of its own to try again.
+  for (const later of ['Save a card', 'Breakdown']) {
+    await expect(page.getByRole('button', { name: later }).first()).toBeVisible()
+  }
   await page.route('**/api/wallet/*?*', (route) =>
     failing ? route.fulfill({ status: 500, json: {} }) : route.fallback(),
   )
