@@ -21,7 +21,7 @@ import (
 
 func volumeCommand(s *settings) *cobra.Command {
 	volume := &cobra.Command{Use: "volume", Short: "Volumes: their versions, and what is in them"}
-	volume.AddCommand(repositoryCommand(s), versionsCommand(s), lsCommand(s), catCommand(s), tarCommand(s), restoreCommand(s))
+	volume.AddCommand(repositoryCommand(s), versionsCommand(s), lsCommand(s), catCommand(s), tarCommand(s), restoreCommand(s), damageCommand(s))
 	return volume
 }
 

@@ -130,6 +130,9 @@ func (a *App) always() []loop {
 		{"snapshots", 10 * time.Second, a.volumes.PublishDue},
 		{"purge", time.Minute, a.meter.PurgeSweep},
 		{"staged snapshots", time.Hour, a.volumes.SweepStaging},
+		{"collection", time.Minute, a.volumes.CollectDue},
+		{"garbage", 10 * time.Minute, a.volumes.SweepGarbage},
+		{"scrub", 10 * time.Minute, a.volumes.ScrubDue},
 		{"answers", time.Hour, a.forgetAnswers},
 		{"sign-in", 5 * time.Minute, a.auth.Sweep},
 	}

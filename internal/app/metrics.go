@@ -122,9 +122,43 @@ func (g ledgerGauges) Collect(c chan<- prometheus.Metric) {
 	c <- prometheus.MustNewConstMetric(g.problems, prometheus.GaugeValue, float64(last.Problems))
 }
 
+// volumeGauges read what the object store does not do as it should.
+type volumeGauges struct {
+	app              *App
+	damaged, garbage *prometheus.Desc
+}
+
+func newVolumeGauges(a *App) volumeGauges {
+	return volumeGauges{
+		app:     a,
+		damaged: prometheus.NewDesc("volume_damaged_objects", "Objects that the store does not give back as they were written.", nil, nil),
+		garbage: prometheus.NewDesc("volume_garbage_bytes", "Bytes of objects that wait to be deleted.", nil, nil),
+	}
+}
+
+// Describe names the gauges.
+func (g volumeGauges) Describe(c chan<- *prometheus.Desc) {
+	c <- g.damaged
+	c <- g.garbage
+}
+
+// Collect counts.
+func (g volumeGauges) Collect(c chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(g.app.base, 2*time.Second)
+	defer cancel()
+	garbage, damaged, err := g.app.volumes.Trouble(ctx)
+	if err != nil {
+		c <- prometheus.NewInvalidMetric(g.damaged, err)
+		return
+	}
+	c <- prometheus.MustNewConstMetric(g.damaged, prometheus.GaugeValue, float64(damaged))
+	c <- prometheus.MustNewConstMetric(g.garbage, prometheus.GaugeValue, float64(garbage))
+}
+
 // metricsHandler serves /metrics and pprof.
 func (a *App) metricsHandler() http.Handler {
-	a.metrics.registry.MustRegister(podGauge{a, prometheus.NewDesc("pods", "Live pods.", []string{"status"}, nil)}, newLedgerGauges(a), newProviderGauges(a))
+	a.metrics.registry.MustRegister(podGauge{a, prometheus.NewDesc("pods", "Live pods.", []string{"status"}, nil)},
+		newLedgerGauges(a), newProviderGauges(a), newVolumeGauges(a))
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(a.metrics.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

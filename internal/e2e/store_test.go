@@ -76,6 +76,9 @@ func TestVolumesOnS3OutliveTheStore(t *testing.T) {
 	if found, _ := filepath.Glob(filepath.Join(s.state, "blobs", "v", "*")); len(found) > 0 {
 		t.Errorf("objects lie in the folder: %v", found)
 	}
+	if got := string(s.command("volume", "damage")); got != "0 damaged objects\n" {
+		t.Errorf("damage: %s", got)
+	}
 	if logs := s.logs.String(); strings.Contains(logs, store.Secret) || strings.Contains(logs, "X-Amz-Signature") {
 		t.Error("the logs tell a secret")
 	}

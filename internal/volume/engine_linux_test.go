@@ -252,7 +252,9 @@ func restic(t *testing.T, repository, password string, args ...string) {
 	if err != nil {
 		t.Skip("restic is not installed")
 	}
-	cmd := exec.CommandContext(t.Context(), path, append([]string{"-r", repository, "--no-cache"}, args...)...)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // it asks again for what is missing
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, append([]string{"-r", repository, "--no-cache"}, args...)...)
 	cmd.Env = append(os.Environ(), "RESTIC_PASSWORD="+password)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("restic %v: %v\n%s", args, err, out)

@@ -75,7 +75,7 @@ func (s *Service) purge(ctx context.Context, volumeID uuid.UUID) error {
 		if err != nil {
 			return err
 		}
-		for _, sql := range []string{sqlForgetObjects, sqlForgetGarbage, sqlForgetSnapshots} {
+		for _, sql := range []string{sqlForgetObjects, sqlForgetGarbage, sqlForgetDamage, sqlForgetSnapshots} {
 			if _, err := tx.Exec(ctx, sql, volumeID); err != nil {
 				return err
 			}
@@ -90,6 +90,8 @@ func (s *Service) purge(ctx context.Context, volumeID uuid.UUID) error {
 const sqlForgetObjects = `delete from volume_pack where volume_id = $1`
 
 const sqlForgetGarbage = `delete from volume_garbage where volume_id = $1`
+
+const sqlForgetDamage = `delete from volume_damage where volume_id = $1`
 
 const sqlForgetSnapshots = `delete from volume_snapshot where volume_id = $1`
 

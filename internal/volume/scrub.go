@@ -1,0 +1,250 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"homeport.dev/homeport/internal/agentapi"
+	"homeport.dev/homeport/internal/blob"
+	"homeport.dev/homeport/internal/snapshot"
+)
+
+// How the scrub goes.
+const (
+	scrubEvery = 30 * 24 * time.Hour // each object is read once in this time
+	scrubAgain = 24 * time.Hour      // one that was found damaged
+	scrubClaim = time.Hour           // after which another node takes up an object
+	scrubBatch = 64
+	scrubPlan  = 10_000 // rows planned in one statement
+)
+
+// sqlPlanScrub spreads the first look at an object over the whole time, by its
+// name: some of what was written today is read tomorrow.
+const sqlPlanScrub = `
+update volume_pack p set check_at = p.created_at + (1 + get_byte(p.id, 0) * 30 / 256) * interval '1 day'
+from (select volume_id, id from volume_pack where check_at is null and committed_seq is not null limit $1) as fresh
+where p.volume_id = fresh.volume_id and p.id = fresh.id`
+
+const sqlClaimScrub = `
+with due as (
+  select p.volume_id, p.id from volume_pack p
+  where p.check_at <= @now and p.committed_seq is not null
+  order by p.check_at limit @most for update skip locked)
+update volume_pack p set check_at = @until from due
+where p.volume_id = due.volume_id and p.id = due.id
+returning p.volume_id, p.id, p.kind, p.size_bytes`
+
+const sqlEndScrub = `update volume_pack set check_at = $3 where volume_id = $1 and id = $2`
+
+// A suspect is an object that is looked at.
+type suspect struct {
+	VolumeID  uuid.UUID
+	ID        []byte
+	Kind      agentapi.Kind
+	SizeBytes int64
+}
+
+func (x suspect) object() object { return object{ID: x.ID, Kind: x.Kind, SizeBytes: x.SizeBytes} }
+
+// ScrubDue reads the objects whose turn it is, each once in 30 days, and holds
+// their bytes against their names. What differs, or is missing, is recorded
+// with the newest version that is whole without it. A store that fails ends it;
+// what was not looked at comes again.
+func (s *Service) ScrubDue(ctx context.Context) error {
+	if err := s.endDamage(ctx); err != nil {
+		return err
+	}
+	for {
+		tag, err := s.Pool.Exec(ctx, sqlPlanScrub, scrubPlan)
+		if err != nil {
+			return fmt.Errorf("plan the scrub: %w", err)
+		}
+		if tag.RowsAffected() < scrubPlan {
+			break
+		}
+	}
+	for ctx.Err() == nil {
+		now := s.Clock.Now()
+		rows, err := s.Pool.Query(ctx, sqlClaimScrub, pgx.NamedArgs{"now": now, "until": now.Add(scrubClaim), "most": scrubBatch})
+		if err != nil {
+			return fmt.Errorf("claim objects to scrub: %w", err)
+		}
+		due, err := pgx.CollectRows(rows, pgx.RowToStructByName[suspect])
+		if err != nil {
+			return fmt.Errorf("claim objects to scrub: %w", err)
+		}
+		for _, x := range due {
+			if err := s.scrub(ctx, x); err != nil {
+				return err
+			}
+		}
+		if len(due) < scrubBatch {
+			return nil
+		}
+	}
+	return ctx.Err()
+}
+
+// scrub looks at one object; twice before it is called damaged, since it may
+// have been broken on the way.
+func (s *Service) scrub(ctx context.Context, x suspect) error {
+	what, err := s.lookAt(ctx, x)
+	if err == nil && what != "" {
+		what, err = s.lookAt(ctx, x)
+	}
+	if err != nil {
+		return fmt.Errorf("scrub object %s of volume %s: %w", snapshot.ID(x.ID), x.VolumeID, err)
+	}
+	next := scrubEvery
+	if what != "" {
+		next = scrubAgain
+		if err := s.recordDamage(ctx, x, what); err != nil {
+			return err
+		}
+	} else if _, err := s.Pool.Exec(ctx, sqlHealDamage, x.VolumeID, string(x.Kind), x.ID, s.Clock.Now()); err != nil {
+		return fmt.Errorf("record that object %s is whole: %w", snapshot.ID(x.ID), err)
+	}
+	if _, err := s.Pool.Exec(ctx, sqlEndScrub, x.VolumeID, x.ID, s.Clock.Now().Add(next)); err != nil {
+		return fmt.Errorf("end the scrub of object %s: %w", snapshot.ID(x.ID), err)
+	}
+	return nil
+}
+
+// lookAt says what is wrong with an object; "" is nothing.
+func (s *Service) lookAt(ctx context.Context, x suspect) (string, error) {
+	sum, err := s.hashOf(ctx, x.VolumeID, x.object())
+	switch {
+	case errors.Is(err, blob.ErrNotFound):
+		return "missing", nil
+	case err != nil:
+		return "", err
+	case sum != snapshot.ID(x.ID):
+		return "differs", nil
+	}
+	return "", nil
+}
+
+const sqlInsertDamage = `
+insert into volume_damage (volume_id, kind, id, what, found_at, last_good_seq)
+select @volume, @kind, @id, @what, @now, @good
+where exists (select from volume_pack where volume_id = @volume and id = @id and committed_seq is not null)
+on conflict (volume_id, kind, id) do update
+set what = excluded.what, last_good_seq = excluded.last_good_seq, ended_at = null,
+  found_at = case when volume_damage.ended_at is null then volume_damage.found_at else excluded.found_at end`
+
+const sqlHealDamage = `
+update volume_damage set ended_at = $4
+where volume_id = $1 and kind = $2 and id = $3 and ended_at is null`
+
+// recordDamage writes down a damaged object and tells the operator.
+func (s *Service) recordDamage(ctx context.Context, x suspect, what string) error {
+	good, err := s.lastGood(ctx, x)
+	if err != nil {
+		s.Logger.WarnContext(ctx, "the last good version is not known", "volume", x.VolumeID, "err", err)
+		good = nil
+	}
+	tag, err := s.Pool.Exec(ctx, sqlInsertDamage, pgx.NamedArgs{
+		"volume": x.VolumeID, "kind": string(x.Kind), "id": x.ID, "what": what, "now": s.Clock.Now(), "good": good,
+	})
+	if err != nil {
+		return fmt.Errorf("record the damage of object %s: %w", snapshot.ID(x.ID), err)
+	}
+	if tag.RowsAffected() > 0 {
+		s.Logger.ErrorContext(ctx, "an object of a volume is damaged in the store", "volume", x.VolumeID, "kind", string(x.Kind),
+			"object", snapshot.ID(x.ID).String(), "what", what, "last_good_version", good)
+	}
+	return nil
+}
+
+// lastGood finds the newest version that does without an object; nil: none.
+func (s *Service) lastGood(ctx context.Context, x suspect) (*int64, error) {
+	v, err := findState(ctx, s.Pool, sqlFindState, x.VolumeID)
+	if err != nil || x.Kind == agentapi.KindIndex { // without it nothing is found
+		return nil, err
+	}
+	k, err := s.openKeys(v)
+	if err != nil {
+		return nil, err
+	}
+	indexes, err := s.listRows(ctx, sqlListIndexes, v.ID)
+	if err != nil {
+		return nil, err
+	}
+	versions, err := s.keptVersions(ctx, s.Pool, v.ID)
+	if err != nil {
+		return nil, err
+	}
+	src := snapshot.StoreReader(s.Store, v.prefix(), idsOf(indexes))
+	for _, one := range versions {
+		uses, err := snapshot.Uses(ctx, src, k.master, snapshot.ID(one.TreeID), []snapshot.ID{snapshot.ID(x.ID)})
+		if err != nil {
+			return nil, err
+		}
+		if !uses {
+			return &one.Seq, nil
+		}
+	}
+	return nil, nil
+}
+
+const sqlEndDamage = `
+update volume_damage d set ended_at = $1
+where d.ended_at is null and not exists (
+  select from volume_pack p where p.volume_id = d.volume_id and p.id = d.id and p.committed_seq is not null)`
+
+// endDamage ends the record of what no version needs any more.
+func (s *Service) endDamage(ctx context.Context) error {
+	if _, err := s.Pool.Exec(ctx, sqlEndDamage, s.Clock.Now()); err != nil {
+		return fmt.Errorf("end damage: %w", err)
+	}
+	return nil
+}
+
+// A Damage is an object that the store does not give back as it was written.
+type Damage struct {
+	VolumeID    uuid.UUID
+	TeamID      uuid.UUID
+	Name        string // of the volume
+	Kind        string
+	ID          []byte
+	What        string // "missing" or "differs"
+	FoundAt     time.Time
+	LastGoodSeq *int64 // newest version that is whole; nil: none
+}
+
+const sqlListDamage = `
+select d.volume_id, v.team_id, v.name, d.kind, d.id, d.what, d.found_at, d.last_good_seq
+from volume_damage d join volume v on v.id = d.volume_id
+where d.ended_at is null
+order by d.found_at, d.volume_id, d.id limit 1000`
+
+// ListDamage returns what is damaged now, for the operator.
+func (s *Service) ListDamage(ctx context.Context) ([]Damage, error) {
+	rows, err := s.Pool.Query(ctx, sqlListDamage)
+	if err != nil {
+		return nil, fmt.Errorf("list damage: %w", err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[Damage])
+	if err != nil {
+		return nil, fmt.Errorf("list damage: %w", err)
+	}
+	return list, nil
+}
+
+const sqlCountTrouble = `
+select (select coalesce(sum(size_bytes), 0)::bigint from volume_garbage),
+  (select count(*) from volume_damage where ended_at is null)`
+
+// Trouble is how many bytes wait to be deleted, and how many objects are
+// damaged.
+func (s *Service) Trouble(ctx context.Context) (garbage, damaged int64, err error) {
+	if err := s.Pool.QueryRow(ctx, sqlCountTrouble).Scan(&garbage, &damaged); err != nil {
+		return 0, 0, fmt.Errorf("count garbage and damage: %w", err)
+	}
+	return garbage, damaged, nil
+}
