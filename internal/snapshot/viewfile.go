@@ -21,7 +21,7 @@ const (
 
 // A File reads the content of one file of a snapshot; holes read as zeros, and
 // nothing is fetched for them. Reads end with the context that it was opened
-// with. It is not safe for concurrent use. Close it.
+// with. It is not safe for concurrent use. Close it when it is read.
 type File struct {
 	Name  string // as on disk
 	Size  int64  // bytes

@@ -17,7 +17,7 @@ interface DialogProps {
   busy?: boolean
 }
 
-const widths = { narrow: 'sm:max-w-[440px]', wide: 'sm:max-w-[560px]', widest: 'sm:max-w-[920px]' }
+const widths = { narrow: 'sm:max-w-110', wide: 'sm:max-w-140', widest: 'sm:max-w-230' }
 
 /** A modal dialog: focus inside, Esc and the backdrop close it, focus goes back to what opened it. */
 export function Dialog({
@@ -46,11 +46,6 @@ export function Dialog({
             field.focus()
           }}
           onCloseAutoFocus={giveBackFocus}
-          // Whoever closes a message wants to go on in the dialog.
-          onInteractOutside={(event) => {
-            if (event.target instanceof Element && event.target.closest('[data-toasts]'))
-              event.preventDefault()
-          }}
           {...(description ? {} : { 'aria-describedby': undefined })}
           className={clsx(
             'fixed inset-x-0 bottom-0 z-50 max-h-[92dvh] animate-rise overflow-y-auto rounded-t-card border border-line-2 bg-ink-2 p-5 shadow-overlay sm:inset-0 sm:m-auto sm:h-fit sm:rounded-card sm:p-6',

@@ -1,12 +1,12 @@
 const dialogs = '[role=dialog], [role=alertdialog]'
-let last: Element | null = null
+let last: HTMLElement | null = null
 /** What had it last in a dialog that asks nothing: a question may open above it. */
-let lastInDialog: Element | null = null
+let lastInDialog: HTMLElement | null = null
 
 /** Follows what has the focus outside of any dialog. Returns the way to stop. */
 export function watchFocus(): () => void {
   const remember = ({ target }: FocusEvent) => {
-    if (!(target instanceof Element)) return
+    if (!(target instanceof HTMLElement)) return
     if (!target.closest(dialogs)) last = target
     else if (target.closest('[role=dialog]')) lastInDialog = target
   }
@@ -24,18 +24,11 @@ export function giveBackFocus(event: Event): void {
   const next = document.querySelector(dialogs)
   if (next) {
     // The next one has it, or had it before a question opened above it.
-    if (
-      !next.contains(document.activeElement) &&
-      next.contains(lastInDialog) &&
-      lastInDialog instanceof HTMLElement
-    ) {
-      lastInDialog.focus()
-    }
+    if (next.contains(lastInDialog)) lastInDialog?.focus()
     return
   }
-  for (const each of [last, last?.closest('[tabindex="-1"]'), document.querySelector('h1')]) {
-    if (!(each instanceof HTMLElement)) continue
-    each.focus()
-    if (document.activeElement === each) return
+  for (const each of [last, last?.closest<HTMLElement>('[tabindex="-1"]'), document.querySelector('h1')]) {
+    each?.focus()
+    if (each === document.activeElement) return
   }
 }

@@ -12,7 +12,8 @@ export function Toasts({ label, closeLabel }: { label: string; closeLabel: strin
       aria-label={label}
       // Each message is live by its role. The attribute keeps the region heard while a dialog hides the page.
       aria-live="off"
-      data-toasts
+      // Whoever closes a message means no dialog below it.
+      onPointerDown={(event) => event.stopPropagation()}
       className="pointer-events-none fixed inset-x-4 bottom-4 z-60 grid grid-cols-1 justify-items-end gap-2 sm:left-auto sm:w-96"
     >
       {messages.map(({ id, tone, text, detail }) => (
