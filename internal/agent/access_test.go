@@ -9,8 +9,10 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -282,6 +284,35 @@ func TestAHangUpEndsTheTerminalsProcesses(t *testing.T) {
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	awaitFile(t, gone)
+}
+
+// An installer without an init starts the agent in the background, where a shell
+// takes Ctrl-C from it and nohup hang-ups. Signals are a process's, so the test
+// has one of its own.
+func TestShellsHaveTheirSignalsWhereTheAgentHasNone(t *testing.T) {
+	t.Parallel()
+	const deaf = "HOMEPORT_TEST_DEAF"
+	if os.Getenv(deaf) == "" {
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("sh", "-c", `trap '' HUP INT; exec "$0" -test.run="^$1$"`, self, t.Name())
+		cmd.Env = append(os.Environ(), deaf+"=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	if !signal.Ignored(syscall.SIGHUP) {
+		t.Fatal("this process hears of hang-ups")
+	}
+	r := served(t)
+	for _, sig := range []string{"HUP", "INT"} {
+		if got := r.output("", pod, "trap 'echo heard; exit' "+sig+"; kill -"+sig+" $$; echo deaf"); got != "heard\n" {
+			t.Errorf("a shell that was sent %s says %q", sig, got)
+		}
+	}
 }
 
 func TestABackgroundProcessDoesNotHoldATerminal(t *testing.T) {

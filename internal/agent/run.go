@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/signal"
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -79,6 +81,7 @@ func Run(ctx context.Context, cfg Config) error {
 		defer reaper.Wait()
 		defer stop()
 	}
+	restoreSignals()
 	cfg.Ready()
 	err = a.live(ctx)
 	end(err)
@@ -91,6 +94,19 @@ func Run(ctx context.Context, cfg Config) error {
 		return nil
 	}
 	return err
+}
+
+// restoreSignals makes the processes that are started from here know hang-ups
+// and Ctrl-C although the agent was started without: nohup ignores the one, a
+// shell that puts the agent into the background the other, and what is ignored
+// is inherited by every program after, which shells cannot undo. What is caught
+// is not; the agent itself goes on ignoring them.
+func restoreSignals() {
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
 }
 
 // live goes from the first Hello to the end.
