@@ -40,7 +40,12 @@ func serveAs(t *testing.T, state string, cred *syscall.Credential) *helper {
 			t.Fatal(err)
 		}
 		self = filepath.Join(pgtest.Dir(t), "pg.test")
-		if err := os.WriteFile(self, raw, 0o755); err != nil {
+		// A process that is being started meanwhile would hold the file open for
+		// writing, and then it cannot be run.
+		syscall.ForkLock.RLock()
+		err = os.WriteFile(self, raw, 0o755)
+		syscall.ForkLock.RUnlock()
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
