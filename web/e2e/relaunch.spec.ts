@@ -92,3 +92,28 @@ test('without such an offer, and for a pod that its user deleted, nothing can be
   await expect(page.getByRole('button', { name: /Start again/ })).toHaveCount(1)
   await expect(page.getByTitle('No offer has these GPUs at the moment')).toBeDisabled()
 })
+
+test('a running pod is told on its card to start again elsewhere, and keeps it when the call fails', async ({
+  page,
+  visit,
+  seeds,
+}) => {
+  const as = await seeds.hobby()
+  let pod = aPod({ status: 'ready', team_id: as.teamId, created_by: as.userId })
+  await answer(page, 'get', '/pods', () => [pod])
+  await answer(page, 'patch', '/pods/{id}', () => {
+    pod = { ...pod, auto_relaunch: true }
+    return pod
+  })
+  await visit('/pods', { as })
+  const restart = page.getByRole('switch', { name: 'Restart elsewhere if lost' })
+  await expect(restart).not.toBeChecked()
+  const sent = page.waitForRequest((request) => isTo(request, 'patch', '/pods/{id}'))
+  await restart.click()
+  expect((await sent).postDataJSON()).toEqual({ auto_relaunch: true })
+  await expect(restart).toBeChecked()
+  await refuse(page, 'patch', '/pods/{id}', 409, 'The pod cannot do that in its present state.')
+  await restart.click()
+  await expect(page.getByRole('alert')).toHaveText('The pod cannot do that in its present state.')
+  await expect(restart).toBeChecked()
+})
