@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"homeport.dev/homeport/internal/agentedge"
+	"homeport.dev/homeport/internal/bintest"
 )
 
 // fakeAgent is a program in the agent's place: it writes down what it was
@@ -63,9 +64,7 @@ func install(t *testing.T, base, uname string, env ...string) (dir, said string,
 		// A machine's own folders are not this host's.
 		"mkdir": `[ "$3" = /workspace ] && exec /bin/mkdir -p "$2"; exec /bin/mkdir "$@"`,
 	} {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		bintest.WriteProgram(t, filepath.Join(bin, name), []byte("#!/bin/sh\n"+text+"\n"))
 	}
 	cmd := exec.Command("/bin/sh", "-s")
 	cmd.Stdin = res.Body

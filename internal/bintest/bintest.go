@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -34,6 +35,19 @@ func Run(m *testing.M, bin *string, flags ...string) int {
 		panic(err)
 	}
 	return m.Run()
+}
+
+// WriteProgram writes a program that can be run at once: a process that another
+// test is just starting would hold the file open for writing, and its start
+// would be refused as "text file busy".
+func WriteProgram(t testing.TB, path string, text []byte) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	err := os.WriteFile(path, text, 0o755)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Environ is this process's environment without settings of Homeport.

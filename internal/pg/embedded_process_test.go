@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"homeport.dev/homeport/internal/bintest"
 	"homeport.dev/homeport/internal/pg"
 	"homeport.dev/homeport/internal/pg/pgtest"
 )
@@ -40,14 +41,7 @@ func serveAs(t *testing.T, state string, cred *syscall.Credential) *helper {
 			t.Fatal(err)
 		}
 		self = filepath.Join(pgtest.Dir(t), "pg.test")
-		// A process that is being started meanwhile would hold the file open for
-		// writing, and then it cannot be run.
-		syscall.ForkLock.RLock()
-		err = os.WriteFile(self, raw, 0o755)
-		syscall.ForkLock.RUnlock()
-		if err != nil {
-			t.Fatal(err)
-		}
+		bintest.WriteProgram(t, self, raw)
 	}
 	h := &helper{cmd: exec.Command(self, "-test.run=^TestHelperServe$")}
 	h.cmd.Dir = "/"

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"homeport.dev/homeport/internal/bintest"
 	"homeport.dev/homeport/internal/provider"
 	"homeport.dev/homeport/internal/provider/bootstrap"
 )
@@ -116,8 +117,6 @@ func tools(t *testing.T, dir, fetcher string, standIns map[string]string) {
 		}
 	}
 	for name, text := range standIns {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		bintest.WriteProgram(t, filepath.Join(dir, name), []byte(text))
 	}
 }
