@@ -87,8 +87,8 @@ function Legend() {
 function Waiting() {
   return (
     <div className="grid grid-cols-1 gap-4 xl:grid-cols-2" aria-busy="true">
-      <Skeleton className="h-[319px] rounded-card sm:h-[255px]" />
-      <Skeleton className="h-[319px] rounded-card sm:h-[255px]" />
+      <Skeleton className="h-[367px] rounded-card sm:h-[303px]" />
+      <Skeleton className="h-[367px] rounded-card sm:h-[303px]" />
     </div>
   )
 }
