@@ -21,11 +21,15 @@ const (
 // unchanged, or that of begin or commit.
 func InTx(ctx context.Context, pool *pgxpool.Pool, fn func(tx pgx.Tx) error) error {
 	var backend uint32
+	attempt := 1
 	run := func(tx pgx.Tx) error {
 		backend = tx.Conn().PgConn().PID()
+		if attempt == 1 {
+			tx = firstTry{tx}
+		}
 		return fn(tx)
 	}
-	for attempt := 1; ; attempt++ {
+	for ; ; attempt++ {
 		err := pgx.BeginFunc(ctx, pool, run)
 		if err == nil || attempt == txAttempts || !retryable(err) {
 			return err
@@ -34,6 +38,17 @@ func InTx(ctx context.Context, pool *pgxpool.Pool, fn func(tx pgx.Tx) error) err
 			return err
 		}
 	}
+}
+
+// firstTry is the transaction of InTx's first run.
+type firstTry struct{ pgx.Tx }
+
+// FirstTry says whether tx is that of InTx's first run of its function: an error
+// that AgainAfter marks, or a deadlock, makes it run again. A step that is quick
+// because it leaves out what is rarely needed may be taken in this run only.
+func FirstTry(tx pgx.Tx) bool {
+	_, first := tx.(firstTry)
+	return first
 }
 
 // againError is an error after which the transaction is tried again.

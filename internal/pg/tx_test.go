@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -136,5 +137,33 @@ func TestInTxLooksAgainAfterSomebodyElseCommitted(t *testing.T) {
 	}
 	if pg.AgainAfter(nil, "kept_once") != nil {
 		t.Error("no error became one")
+	}
+}
+
+func TestFirstTryIsTheFirstRunOfInTxOnly(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	var tries []bool
+	err := pg.InTx(t.Context(), pool, func(tx pgx.Tx) error {
+		tries = append(tries, pg.FirstTry(tx))
+		if len(tries) < 3 {
+			return &pgconn.PgError{Code: "40001"}
+		}
+		return pgx.BeginFunc(t.Context(), tx, func(inner pgx.Tx) error {
+			tries = append(tries, pg.FirstTry(inner))
+			return nil
+		})
+	})
+	if want := []bool{true, false, false, false}; err != nil || !slices.Equal(tries, want) {
+		t.Errorf("first tries %v, %v; want %v", tries, err, want)
+	}
+	err = pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		if pg.FirstTry(tx) {
+			t.Error("a transaction that nobody tries again is a first try")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -94,8 +94,7 @@ func (s *Service) debited(ctx context.Context, tx pgx.Tx, d Debit) (bool, error)
 
 const sqlLockWallet = `select team_id from wallet where team_id = $1 for update`
 
-const sqlFindHolder = `
-select team_id from transfer where reference_id = $1 and code = 'credit' order by id desc limit 1`
+const sqlFindHolder = `select team_id from moved_payment where payment_id = $1`
 
 // HolderTx tells whose wallet a payment's money is in: that of the team that it
 // was paid for, or, once that team is deleted, of who got it back. It locks the

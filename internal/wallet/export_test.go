@@ -22,8 +22,8 @@ func (s *Service) CreditByBookTx(ctx context.Context, tx pgx.Tx, c Credit) error
 }
 
 const (
-	benchTeam    = `('00000000-0000-4000-a000-' || lpad(:n, 12, '0'))::uuid`
-	benchAccount = `('00000000-0000-4000-b000-' || lpad(:n, 12, '0'))::uuid`
+	benchTeam    = `('00000000-0000-4000-a000-000000' || :n)::uuid` // of six digits
+	benchAccount = `('00000000-0000-4000-b000-000000' || :n)::uuid`
 	benchKey     = `('bench:' || :client_id || ':' || :k)`
 	benchBegin   = "\\set n random(:first, :last)\n\\set k random(1, 9000000000000000000)\nbegin;\n"
 )
