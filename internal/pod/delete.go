@@ -14,8 +14,9 @@ import (
 )
 
 // Delete asks for the end of a pod: the meter stops now, and the last sync
-// runs if the restore had finished. Asking again is no error. The faults are
-// ErrNotFound, ErrNotYours and ErrSwitchingOff.
+// runs if the restore had finished. A lost pod that waits to be started again
+// stays ended. Asking again is no error. The faults are ErrNotFound, ErrNotYours
+// and ErrSwitchingOff.
 func (s *Service) Delete(ctx context.Context, scope team.Scope, podID uuid.UUID) error {
 	err := pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
 		scope, err := team.LockTx(ctx, tx, scope)
@@ -33,8 +34,14 @@ func (s *Service) Delete(ctx context.Context, scope team.Scope, podID uuid.UUID)
 			return ErrNotYours
 		}
 		switch p.Status {
-		case Deleting, Deleted:
+		case Deleting:
 			return nil
+		case Deleted:
+			if p.RelaunchUntilWallAt == nil {
+				return nil
+			}
+			p.AutoRelaunch = false
+			return s.notAgainTx(ctx, tx, p, "")
 		case SwitchingOff:
 			return ErrSwitchingOff
 		case Pending, Starting, Mounting, Ready:

@@ -164,6 +164,42 @@ func TestLostPodStaysWhereNobodyAsked(t *testing.T) {
 	}
 }
 
+// A lost pod that its user deletes while another cloud is looked for stays where
+// it is, whatever is sold later.
+func TestLostPodThatIsDeletedStays(t *testing.T) {
+	t.Parallel()
+	h := newHarbour(t, hearing)
+	scope := h.team(team.Pro, 100*money.Dollar)
+	h.sells(h.b, func(o *provider.Offer) { o.Country = "CA" }) // no equal offer
+	p, a := h.lasting(scope)
+	a.live(5 * time.Second)
+	h.a.vanish(a.machine.Name)
+	h.pass(3 * time.Minute)
+	if p = h.is(scope, p, pod.Deleted); !strings.Contains(p.StatusDetail, "being started again") {
+		t.Fatalf("it does not wait: %q", p.StatusDetail)
+	}
+	member := teamtest.Join(t, h.pool, scope.TeamID(), team.Member)
+	if err := h.Delete(t.Context(), member, p.ID); !errors.Is(err, pod.ErrNotYours) {
+		t.Errorf("a member who did not make it: %v", err)
+	}
+	for range 2 { // deleting twice is deleting once
+		h.must(h.Delete(t.Context(), scope, p.ID))
+	}
+	charged := h.spent(scope)
+	h.sells(h.b, func(o *provider.Offer) { o.Country = "US" })
+	h.pass(3 * time.Minute)
+	p = h.is(scope, p, pod.Deleted)
+	if p.RelaunchedAs != nil || p.AutoRelaunch || p.StatusReason != pod.ReasonLost || strings.Contains(p.StatusDetail, "again") {
+		t.Errorf("after it was deleted: %q, started again as %v", p.StatusDetail, p.RelaunchedAs)
+	}
+	if v := h.volume(scope, p); v.CurrentlyUsed || h.b.count("launch") != 0 || h.spent(scope) != charged {
+		t.Errorf("the volume is used: %t, %d launches, %s charged", v.CurrentlyUsed, h.b.count("launch"), (h.spent(scope) - charged).Decimal())
+	}
+	if _, err := h.SetRelaunch(t.Context(), scope, p.ID, true); !errors.Is(err, pod.ErrTransition) {
+		t.Errorf("switched on after the end: %v", err)
+	}
+}
+
 // What stands in the way is told, and nothing is changed or charged.
 func TestLostPodThatCannotBeStartedAgainSaysWhy(t *testing.T) {
 	t.Parallel()
