@@ -59,11 +59,10 @@ var errNoOther = errors.New("no equal offer of another cloud")
 // for as long as RelaunchFor; what will not pass by itself ends the try.
 func (s *Service) relaunch(ctx context.Context, p *Pod) error {
 	err := pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error { return s.relaunchTx(ctx, tx, p.ID) })
+	passes := errors.Is(err, errNoOther) || errors.Is(err, ErrGPULimit) || errors.Is(err, ErrNoPort)
 	why := ""
 	switch f := fault.Of(err); {
-	case err == nil:
-		return nil
-	case errors.Is(err, errNoOther) && s.Clock.Wall().Before(*p.RelaunchUntilWallAt):
+	case err == nil, passes && s.Clock.Wall().Before(*p.RelaunchUntilWallAt):
 		return nil
 	case errors.Is(err, errNoOther):
 		why = "No other cloud has the same GPUs at this price or less."

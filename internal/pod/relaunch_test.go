@@ -242,6 +242,48 @@ func TestLostPodThatCannotBeStartedAgainSaysWhy(t *testing.T) {
 	}
 }
 
+// What may pass is waited for, but not for ever: another pod has the GPUs that
+// the plan allows, or the last SSH port.
+func TestLostPodWaitsForWhatMayPass(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		limit func(l *pod.Limits)
+		want  string
+	}{
+		"GPUs": {func(l *pod.Limits) { l.ProGPUs = 1 }, "Your plan allows 1 GPUs at once; 1 are in use and this pod needs 1."},
+		"port": {func(l *pod.Limits) { l.PortLast = l.PortFirst }, "No SSH port is free at the moment. Please try again later."},
+	} {
+		for _, frees := range []bool{true, false} {
+			h := newHarbour(t, hearing, tt.limit)
+			scope := h.team(team.Pro, 100*money.Dollar)
+			h.sells(h.b, func(o *provider.Offer) { o.Country = "CA" }) // no equal offer
+			p, a := h.lasting(scope)
+			a.live(5 * time.Second)
+			h.a.vanish(a.machine.Name)
+			h.pass(3 * time.Minute)
+			q := h.rent(scope)
+			h.work()
+			h.sells(h.b, func(o *provider.Offer) { o.Country = "US" })
+			h.pass(3 * time.Minute)
+			if p = h.is(scope, p, pod.Deleted); p.RelaunchedAs != nil || !strings.Contains(p.StatusDetail, "being started again") {
+				t.Fatalf("%s: it does not wait: %q", name, p.StatusDetail)
+			}
+			if frees {
+				h.must(h.Delete(t.Context(), scope, q.ID))
+				h.pass(time.Minute)
+				if next := h.successor(scope, p); next.Provider != "borealis" {
+					t.Errorf("%s: it was started again at %s", name, next.Provider)
+				}
+				continue
+			}
+			h.pass(7 * time.Minute)
+			if p = h.is(scope, p, pod.Deleted); p.RelaunchedAs != nil || !strings.Contains(p.StatusDetail, "It could not be started again: "+tt.want) {
+				t.Errorf("%s: %q", name, p.StatusDetail)
+			}
+		}
+	}
+}
+
 // A pod that its user starts again by hand has the ended one's name, host key
 // and port too, once, and only within the team.
 func TestPodStartedAgainByHandKeepsItsName(t *testing.T) {
