@@ -77,14 +77,6 @@ func (s *Service) startMeterTx(ctx context.Context, tx pgx.Tx, p *Pod, at time.T
 	})
 }
 
-// Names publishes the pod's host name where names are ours to give.
-func (s *Service) Names(ctx context.Context, p *Pod, in *Instance) error {
-	if s.DNS == nil {
-		return nil
-	}
-	return s.DNS.Add(ctx, id.First(p.ID)+"."+s.Host, in.Host)
-}
-
 // logIn proves that the published address leads to this pod's own SSH server.
 func (s *Service) logIn(ctx context.Context, p *Pod) error {
 	probePEM, err := s.Box.Open(p.ProbeKeySealed, probeKeyPurpose(p.ID))
@@ -130,5 +122,5 @@ func (s *Service) dialHost(p *Pod) string {
 	if s.Host == "localhost" || strings.HasSuffix(s.Host, ".localhost") {
 		return "127.0.0.1"
 	}
-	return id.First(p.ID) + "." + s.Host
+	return s.name(p)
 }

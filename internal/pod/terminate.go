@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"homeport.dev/homeport/internal/fail"
-	"homeport.dev/homeport/internal/id"
 	"homeport.dev/homeport/internal/offer"
 	"homeport.dev/homeport/internal/provider"
 )
@@ -49,32 +48,36 @@ func (s *Service) Terminate(ctx context.Context, instanceID uuid.UUID) error {
 		return nil
 	}
 	fail.Point("pod.terminate.called")
-	forgotten, err := s.forgetName(ctx, in)
-	if err != nil {
-		s.Logger.WarnContext(ctx, "an ended pod's name is not forgotten yet", "instance", in.Name, "err", err)
-		return nil
-	}
-	return s.changeInstance(ctx, in, func(tx pgx.Tx, p *Pod, in *Instance) error {
-		if in.State != Terminating || p.over() != forgotten {
-			return nil
+	for range 2 { // the pod may be started again while its name is taken back
+		if settled, err := s.settle(ctx, in); settled || err != nil {
+			return err
 		}
-		in.set(Gone, in.Reason, s.Clock.Wall())
-		return saveInstance(ctx, tx, in)
-	})
+	}
+	return nil
 }
 
-// forgetName takes back the name of a pod that is over, and reports whether it
-// is, before its instance counts as gone: a failure is tried again with that. A
-// name that stayed would lead people to whoever gets the machine's address next.
-func (s *Service) forgetName(ctx context.Context, in *Instance) (bool, error) {
-	p, err := findPod(ctx, s.Pool, in.PodID)
-	if err != nil || !p.over() {
-		return false, err
+// settle makes the pod's name lead where it must, and then counts an ended
+// machine's instance as gone. It reports false when that failed or the name must
+// lead elsewhere since: the instance then stays open, or is opened again if
+// another node was faster, so that it is tried until it is true.
+func (s *Service) settle(ctx context.Context, in *Instance) (settled bool, err error) {
+	forgotten, failed := s.settleName(ctx, in)
+	if failed != nil {
+		s.Logger.WarnContext(ctx, "an ended machine's name is not settled yet", "instance", in.Name, "err", failed)
 	}
-	if s.DNS == nil {
-		return true, nil
-	}
-	return true, s.DNS.Remove(ctx, id.First(in.PodID)+"."+s.Host)
+	err = s.changeInstance(ctx, in, func(tx pgx.Tx, p *Pod, in *Instance) error {
+		settled = failed == nil && p.over() == forgotten
+		switch {
+		case settled && in.State == Terminating:
+			in.set(Gone, in.Reason, s.Clock.Wall())
+		case !settled && in.State == Gone:
+			in.set(Terminating, in.Reason, s.Clock.Wall())
+		default:
+			return nil
+		}
+		return saveInstance(ctx, tx, in)
+	})
+	return settled, err
 }
 
 const sqlTryLater = `
