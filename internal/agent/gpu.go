@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -20,14 +21,25 @@ import (
 	"homeport.dev/homeport/internal/agentapi"
 )
 
-// toolFor bounds one look by a program of the driver: the first one on a large
-// machine wakes every GPU.
-const toolFor = 60 * time.Second
+// A driver says where the files of a GPU's driver are, beside the places where
+// this machine looks by itself, and how long it is waited for.
+type driver struct {
+	programs []string      // folders
+	answers  time.Duration // for one answer of a program: the first one on a large machine wakes every GPU
+}
+
+// newDriver knows NVIDIA's folders in containers and in WSL.
+func newDriver() driver {
+	return driver{
+		programs: []string{"/usr/bin", "/usr/local/bin", "/usr/local/nvidia/bin", "/usr/lib/wsl/lib"},
+		answers:  time.Minute,
+	}
+}
 
 // lookAtGPUs asks the driver what there is, and starts CUDA on it.
 func (a *agent) lookAtGPUs(ctx context.Context) agentapi.Checked {
 	var found agentapi.Checked
-	path, err := lookPath("nvidia-smi")
+	path, err := a.driver.find("nvidia-smi")
 	if err == nil {
 		var out []byte
 		out, err = a.tool(ctx, path, "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader,nounits")
@@ -42,6 +54,8 @@ func (a *agent) lookAtGPUs(ctx context.Context) agentapi.Checked {
 	count, err := a.startCUDA(ctx)
 	switch {
 	case errors.Is(err, errNoLoader): // nobody can tell
+	case errors.Is(err, errNotTried): // nor here, but it is our fault
+		a.log.Error("CUDA was not started", "error", err)
 	case err != nil:
 		found.CUDA, found.CUDAError = true, shorten(err.Error())
 	case count < len(found.GPUs):
@@ -52,14 +66,15 @@ func (a *agent) lookAtGPUs(ctx context.Context) agentapi.Checked {
 	return found
 }
 
-// lookPath finds a program also where an agent without a PATH would not look.
-func lookPath(name string) (string, error) {
+// find looks for a program also where an agent without a PATH would not look.
+func (d driver) find(name string) (string, error) {
 	if path, err := exec.LookPath(name); err == nil {
 		return path, nil
 	}
-	for _, dir := range []string{"/usr/bin/", "/usr/local/bin/", "/usr/local/nvidia/bin/", "/usr/lib/wsl/lib/"} {
-		if info, err := os.Stat(dir + name); err == nil && !info.IsDir() {
-			return dir + name, nil
+	for _, dir := range d.programs {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && !info.IsDir() {
+			return path, nil
 		}
 	}
 	return "", fmt.Errorf("%s is not there", name)
@@ -74,7 +89,7 @@ func (a *agent) tool(ctx context.Context, path string, args ...string) ([]byte, 
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", path, err)
 	}
-	limit := time.NewTimer(toolFor)
+	limit := time.NewTimer(a.driver.answers)
 	defer limit.Stop()
 	select {
 	case <-c.done:
@@ -111,8 +126,12 @@ func parseGPUs(text string) (gpus []agentapi.GPU, driver string, err error) {
 	return gpus, driver, nil
 }
 
-// errNoLoader occurs where this machine cannot run the program that starts CUDA.
-var errNoLoader = errors.New("no dynamic loader")
+var (
+	// errNoLoader occurs where this machine cannot run the program that starts CUDA.
+	errNoLoader = errors.New("no dynamic loader")
+	// errNotTried occurs when that program cannot be made. It tells nothing of the machine.
+	errNotTried = errors.New("the program that starts CUDA was not made")
+)
 
 // startCUDA has CUDA started by a small program of our own, in a process of its
 // own: a driver that hangs or crashes takes no agent with it. It returns how
@@ -121,22 +140,24 @@ func (a *agent) startCUDA(ctx context.Context) (int, error) {
 	return a.callLibrary(ctx, "libcuda.so.1", "cuInit", "cuDeviceGetCount")
 }
 
+// callLibrary calls two functions of a library, see program. The errors are
+// errNoLoader, errNotTried and what became of it.
 func (a *agent) callLibrary(ctx context.Context, library, first, second string) (int, error) {
 	image, loader, err := program(runtime.GOARCH, library, first, second)
 	if err != nil {
-		return 0, errNoLoader
+		return 0, fmt.Errorf("%w: %w", errNotTried, err)
 	}
 	if _, err := os.Stat(loader); err != nil {
 		return 0, errNoLoader
 	}
 	fd, err := unix.MemfdCreate("homeport-cuda", unix.MFD_CLOEXEC)
 	if err != nil {
-		return 0, errNoLoader
+		return 0, fmt.Errorf("%w: %w", errNotTried, err)
 	}
 	f := os.NewFile(uintptr(fd), "homeport-cuda")
 	defer f.Close()
 	if _, err := f.Write(image); err != nil {
-		return 0, errNoLoader
+		return 0, fmt.Errorf("%w: %w", errNotTried, err)
 	}
 	out, err := a.tool(ctx, fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd))
 	if err != nil {

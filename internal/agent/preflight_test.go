@@ -5,18 +5,18 @@ package agent
 import (
 	"bytes"
 	"debug/elf"
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"homeport.dev/homeport/internal/agentapi"
+	"homeport.dev/homeport/internal/bintest"
 	"homeport.dev/homeport/internal/clock"
 )
 
@@ -26,7 +26,7 @@ func looker(t *testing.T) *agent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &agent{cfg: c, log: c.Logger, procs: newTable(false)}
+	return &agent{cfg: c, log: c.Logger, procs: newTable(false), driver: newDriver()}
 }
 
 // The tables that drivers print, in the words of nvidia-smi.
@@ -48,15 +48,26 @@ func TestDriversTableIsRead(t *testing.T) {
 	}
 }
 
+// needLoader skips the test where no loader can run the small program.
+func needLoader(t *testing.T) {
+	t.Helper()
+	_, err := os.Stat(codes[runtime.GOARCH].loader)
+	switch {
+	case err == nil:
+	case os.Getenv("CI") != "":
+		t.Fatal("the tests need glibc:", err)
+	default:
+		t.Skip("this machine has no dynamic loader of glibc:", err)
+	}
+}
+
 // The small program really calls a library: here the C library's, for want of a
 // driver's.
 func TestSmallProgramCallsALibrary(t *testing.T) {
 	t.Parallel()
+	needLoader(t)
 	a := looker(t)
 	n, err := a.callLibrary(t.Context(), "libc.so.6", "abs", "rand_r")
-	if errors.Is(err, errNoLoader) {
-		t.Skip("this machine has no dynamic loader of glibc")
-	}
 	if err != nil || n == 0 { // rand_r changes the seed that it is given
 		t.Errorf("abs(0), rand_r(&n): %d, %v", n, err)
 	}
@@ -124,23 +135,43 @@ func TestDiskIsMeasuredWithoutATrace(t *testing.T) {
 	}
 }
 
-// A driver's tool that hangs is ended; a machine without one has no GPU, and says why.
+// A machine without a driver has no GPU, and says why.
 func TestMachineWithoutADriverSaysSo(t *testing.T) {
-	t.Parallel()
-	if _, err := exec.LookPath("nvidia-smi"); err == nil {
-		t.Skip("this machine has a driver")
-	}
+	t.Setenv("PATH", t.TempDir())
 	a := looker(t)
-	if found := a.lookAtGPUs(t.Context()); found.GPUError == "" || len(found.GPUs) != 0 || found.CUDA {
+	a.driver.programs = []string{t.TempDir()}
+	if found := a.lookAtGPUs(t.Context()); found.GPUError != "nvidia-smi is not there" || len(found.GPUs) != 0 || found.CUDA {
 		t.Errorf("found %+v", found)
 	}
-	if runtime.GOOS == "linux" {
-		tool := filepath.Join(t.TempDir(), "tool")
-		if err := os.WriteFile(tool, []byte("#!/bin/sh\necho no devices >&2; exit 9\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := a.tool(t.Context(), tool); err == nil {
-			t.Error("a tool that failed is believed")
-		}
+}
+
+// A driver's tool that fails is not believed.
+func TestToolThatFailsIsNotBelieved(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	a := looker(t)
+	a.driver.programs = []string{t.TempDir()}
+	bintest.WriteProgram(t, filepath.Join(a.driver.programs[0], "nvidia-smi"), []byte("#!/bin/sh\necho no devices; exit 9\n"))
+	if found := a.lookAtGPUs(t.Context()); !strings.HasSuffix(found.GPUError, "ended with 9: no devices") || len(found.GPUs) != 0 || found.CUDA {
+		t.Errorf("found %+v", found)
+	}
+}
+
+// A driver's tool that hangs is ended, with all that it started.
+func TestToolThatHangsIsEnded(t *testing.T) {
+	t.Parallel()
+	a := looker(t)
+	a.driver.answers = 50 * time.Millisecond
+	if out, err := a.tool(t.Context(), "/bin/sh", "-c", "sleep 1000 & sleep 1000"); err == nil {
+		t.Errorf("it came to an end: %q", out)
+	}
+	ended := make(chan struct{})
+	go func() { // both hold its output open as long as they live
+		defer close(ended)
+		a.procs.waits.Wait()
+	}()
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Error("a process is left")
 	}
 }

@@ -35,6 +35,7 @@ type agent struct {
 	status *status
 	keys   *keyring
 	procs  *table
+	driver driver
 	sshd   *sshServer // set before the heartbeat begins
 	end    context.CancelCauseFunc
 
@@ -68,7 +69,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	a := &agent{
-		cfg: cfg, log: cfg.Logger, client: newClient(cfg), keys: &keyring{}, procs: newTable(cfg.Alone), end: end,
+		cfg: cfg, log: cfg.Logger, client: newClient(cfg), keys: &keyring{}, procs: newTable(cfg.Alone), driver: newDriver(), end: end,
 		status:  &status{lease: agentapi.Lease{Phase: agentapi.PhaseMounting}},
 		landing: landing{changed: make(chan struct{}, 1)},
 		syncNow: make(chan struct{}, 1), final: make(chan struct{}), frozen: make(chan struct{}),
