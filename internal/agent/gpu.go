@@ -24,15 +24,20 @@ import (
 // A driver says where the files of a GPU's driver are, beside the places where
 // this machine looks by itself, and how long it is waited for.
 type driver struct {
-	programs []string      // folders
-	answers  time.Duration // for one answer of a program: the first one on a large machine wakes every GPU
+	programs, libraries []string      // folders
+	answers             time.Duration // for one answer of a program: the first one on a large machine wakes every GPU
+	readyEvery          time.Duration // between two tries to start CUDA
+	readyTries          int
 }
 
-// newDriver knows NVIDIA's folders in containers and in WSL.
+// newDriver knows NVIDIA's folders in containers and in WSL. GPUs with an
+// NVSwitch are ready only when its fabric manager is, some time after the boot:
+// two minutes are given.
 func newDriver() driver {
 	return driver{
-		programs: []string{"/usr/bin", "/usr/local/bin", "/usr/local/nvidia/bin", "/usr/lib/wsl/lib"},
-		answers:  time.Minute,
+		programs:  []string{"/usr/bin", "/usr/local/bin", "/usr/local/nvidia/bin", "/usr/lib/wsl/lib"},
+		libraries: []string{"/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/usr/lib/wsl/lib"},
+		answers:   time.Minute, readyEvery: 5 * time.Second, readyTries: 24,
 	}
 }
 
@@ -80,11 +85,21 @@ func (d driver) find(name string) (string, error) {
 	return "", fmt.Errorf("%s is not there", name)
 }
 
+// environ is this process's environment, in which the driver's libraries are
+// found even if the loader's cache does not know them.
+func (d driver) environ() []string {
+	dirs := d.libraries
+	if own := os.Getenv("LD_LIBRARY_PATH"); own != "" {
+		dirs = append([]string{own}, dirs...)
+	}
+	return append(os.Environ(), "LD_LIBRARY_PATH="+strings.Join(dirs, ":"))
+}
+
 // tool runs a program to its end and returns what it printed.
 func (a *agent) tool(ctx context.Context, path string, args ...string) ([]byte, error) {
 	var out, errs bytes.Buffer
 	cmd := exec.Command(path, args...)
-	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.Env, cmd.Stdout, cmd.Stderr = a.driver.environ(), &out, &errs
 	c, err := a.procs.start(cmd)
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", path, err)
@@ -133,11 +148,42 @@ var (
 	errNotTried = errors.New("the program that starts CUDA was not made")
 )
 
+// A cudaError is what a function of CUDA returned.
+type cudaError struct {
+	function string
+	code     uint32
+}
+
+func (e cudaError) Error() string { return fmt.Sprintf("%s: error %d", e.function, e.code) }
+
+// cudaNotReady is CUDA_ERROR_SYSTEM_NOT_READY.
+const cudaNotReady = 802
+
 // startCUDA has CUDA started by a small program of our own, in a process of its
 // own: a driver that hangs or crashes takes no agent with it. It returns how
 // many GPUs CUDA sees.
 func (a *agent) startCUDA(ctx context.Context) (int, error) {
-	return a.callLibrary(ctx, "libcuda.so.1", "cuInit", "cuDeviceGetCount")
+	return a.driver.whenReady(ctx, func() (int, error) {
+		return a.callLibrary(ctx, "libcuda.so.1", "cuInit", "cuDeviceGetCount")
+	})
+}
+
+// whenReady starts CUDA again while it says that the machine is not ready yet.
+func (d driver) whenReady(ctx context.Context, start func() (int, error)) (int, error) {
+	again := time.NewTicker(d.readyEvery)
+	defer again.Stop()
+	for try := 1; ; try++ {
+		n, err := start()
+		var said cudaError
+		if !errors.As(err, &said) || said.code != cudaNotReady || try >= d.readyTries {
+			return n, err
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
+	}
 }
 
 // callLibrary calls two functions of a library, see program. The errors are
@@ -167,7 +213,7 @@ func (a *agent) callLibrary(ctx context.Context, library, first, second string) 
 		return 0, fmt.Errorf("it says %q", out)
 	}
 	if code := binary.LittleEndian.Uint32(out); code != 0 {
-		return 0, fmt.Errorf("%s: error %d", first, code)
+		return 0, cudaError{first, code}
 	}
 	return int(binary.LittleEndian.Uint32(out[4:])), nil
 }

@@ -4,7 +4,9 @@ package agent
 
 import (
 	"bytes"
+	"context"
 	"debug/elf"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -79,6 +81,73 @@ func TestSmallProgramCallsALibrary(t *testing.T) {
 	}
 	if _, err := a.callLibrary(t.Context(), "libc.so.6", "cuInit", "cuDeviceGetCount"); err == nil {
 		t.Error("a function that is not there is called")
+	}
+}
+
+// A driver's library is found in the driver's own folders, which the loader's
+// cache does not know.
+func TestLibraryOutsideTheCacheIsFound(t *testing.T) {
+	t.Parallel()
+	needLoader(t)
+	var libc []string
+	for _, pattern := range []string{"/lib/*/libc.so.6", "/usr/lib/*/libc.so.6", "/lib64/libc.so.6", "/usr/lib64/libc.so.6", "/usr/lib/libc.so.6"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		libc = append(libc, found...)
+	}
+	if len(libc) == 0 {
+		t.Fatal("there is a loader, but no C library")
+	}
+	const name = "libhomeport-apart.so.1"
+	dir := t.TempDir()
+	if err := os.Symlink(libc[0], filepath.Join(dir, name)); err != nil {
+		t.Fatal(err)
+	}
+	a := looker(t)
+	if _, err := a.callLibrary(t.Context(), name, "abs", "rand_r"); err == nil {
+		t.Error("the loader's cache knows it")
+	}
+	a.driver.libraries = append(a.driver.libraries, dir)
+	if n, err := a.callLibrary(t.Context(), name, "abs", "rand_r"); err != nil || n == 0 {
+		t.Errorf("in a folder of the driver: %d, %v", n, err)
+	}
+}
+
+// CUDA that is not ready yet is waited for, but not for ever, and nothing else is.
+func TestCUDAThatIsNotReadyIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	d := newDriver()
+	if wait := time.Duration(d.readyTries) * d.readyEvery; wait != 2*time.Minute {
+		t.Errorf("it is waited for %s", wait)
+	}
+	d.readyEvery, d.readyTries = time.Millisecond, 5
+	stub := func(codes ...uint32) (n, tries int, err error) {
+		n, err = d.whenReady(t.Context(), func() (int, error) {
+			code := codes[min(tries, len(codes)-1)]
+			tries++
+			if code != 0 {
+				return 0, cudaError{"cuInit", code}
+			}
+			return 8, nil
+		})
+		return n, tries, err
+	}
+	if n, tries, err := stub(802, 802, 0); n != 8 || tries != 3 || err != nil {
+		t.Errorf("ready at the third try: %d GPUs after %d tries, %v", n, tries, err)
+	}
+	if _, tries, err := stub(802); tries != 5 || err == nil || err.Error() != "cuInit: error 802" {
+		t.Errorf("never ready: %d tries, %v", tries, err)
+	}
+	if _, tries, err := stub(100, 0); tries != 1 || err == nil {
+		t.Errorf("no GPU: %d tries, %v", tries, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	d.readyEvery = time.Hour
+	if _, err := d.whenReady(ctx, func() (int, error) { return 0, cudaError{"cuInit", 802} }); !errors.Is(err, context.Canceled) {
+		t.Errorf("an agent that ends: %v", err)
 	}
 }
 
