@@ -115,7 +115,8 @@ func (s *Server) update(ctx context.Context, name string, change func(m *miekg.M
 	return nil
 }
 
-// send signs an update and waits for its answer, whose signature is checked too.
+// send signs an update and waits for its answer, whose signature is checked too:
+// without one, anybody between us and the server could say that all is well.
 func (s *Server) send(ctx context.Context, m *miekg.Msg) error {
 	ctx, cancel := context.WithTimeout(ctx, updateFor)
 	defer cancel()
@@ -126,6 +127,9 @@ func (s *Server) send(ctx context.Context, m *miekg.Msg) error {
 	}
 	if answer.Rcode != miekg.RcodeSuccess {
 		return fmt.Errorf("name server %s says %s", s.address, miekg.RcodeToString[answer.Rcode])
+	}
+	if answer.IsTsig() == nil { // the client checks only a signature that is there
+		return fmt.Errorf("name server %s did not sign its answer", s.address)
 	}
 	return nil
 }

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	miekg "github.com/miekg/dns"
+
 	"homeport.dev/homeport/internal/clock"
 	"homeport.dev/homeport/internal/dns"
 )
@@ -175,6 +177,42 @@ func TestNameServerRefusesWhoMayNotUpdate(t *testing.T) {
 	}
 	if err := server(t, "127.0.0.1:1", ownKey).Add(t.Context(), podName, "192.0.2.7"); err == nil {
 		t.Error("a server that does not listen took an update")
+	}
+}
+
+// An answer that nobody signed is no success: whoever sits between could give it.
+func TestAnswerWithoutASignatureIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan struct{}, 3)
+	somebody := &miekg.Server{
+		Listener:      listener,
+		MsgAcceptFunc: func(miekg.Header) miekg.MsgAcceptAction { return miekg.MsgAccept },
+		Handler: miekg.HandlerFunc(func(w miekg.ResponseWriter, m *miekg.Msg) {
+			asked <- struct{}{}
+			if err := w.WriteMsg(new(miekg.Msg).SetReply(m)); err != nil {
+				t.Error(err)
+			}
+		}),
+	}
+	served := make(chan error, 1)
+	go func() { served <- somebody.ActivateAndServe() }()
+	s := server(t, listener.Addr().String(), ownKey)
+	for what, err := range map[string]error{
+		"an added name": s.Add(t.Context(), podName, "192.0.2.7"), "a removed name": s.Remove(t.Context(), podName), "the zone": s.Check(t.Context()),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "did not sign its answer") {
+			t.Errorf("%s is believed: %v", what, err)
+		}
+	}
+	if len(asked) != 3 {
+		t.Errorf("the server was asked %d times", len(asked))
+	}
+	if err := errors.Join(somebody.Shutdown(), <-served); err != nil {
+		t.Error(err)
 	}
 }
 
