@@ -7,13 +7,11 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
 	"homeport.dev/homeport/internal/agentapi"
 	"homeport.dev/homeport/internal/blob"
-	"homeport.dev/homeport/internal/pod"
 )
 
 // storeDial is how long the store may take to accept a connection.
@@ -24,12 +22,7 @@ const storeDial = 10 * time.Second
 // in them say. store is the only address that can be reached.
 func (e *edge) relay(store string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if !ok {
-			e.refuse(w, r, pod.ErrAgentToken)
-			return
-		}
-		if _, err := e.pods.Authenticate(r.Context(), token); err != nil {
+		if _, err := e.authenticate(r); err != nil {
 			e.refuse(w, r, err)
 			return
 		}
