@@ -459,13 +459,14 @@ func TestSoldOutAndSuspendedOffersAreOffSale(t *testing.T) {
 	if got := m.visible(); len(got) != 2 {
 		t.Errorf("two minutes later: %v", got)
 	}
-	if err := m.Suspend(t.Context(), "b", m.clock.Wall().Add(time.Minute)); err != nil {
+	if err := m.NoteCall(t.Context(), "b", offer.CallLaunch, provider.ErrFunds); err != nil {
 		t.Fatal(err)
 	}
 	if got := m.visible(); len(got) != 1 || got["b1"] != 0 {
 		t.Errorf("suspended: %v", got)
 	}
-	m.clock.Advance(time.Minute)
+	m.clock.Advance(10 * time.Minute)
+	m.refresh()
 	if got := m.visible(); len(got) != 2 {
 		t.Errorf("suspension over: %v", got)
 	}

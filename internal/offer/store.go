@@ -120,27 +120,15 @@ where provider = @provider and cloud_id = @cloud_id and gpu_type = @gpu_type
 func (s *Service) MarkSoldOut(ctx context.Context, t Tuple, wall time.Time) error {
 	args := tupleArgs(t)
 	args["until"] = wall.Add(soldOutFor)
-	return s.change(ctx, "mark an offer sold out", sqlMarkSoldOut, args)
-}
-
-const sqlSuspend = `update offer_source set suspended_until = @until where adapter = @adapter`
-
-// Suspend takes all offers of an adapter off sale until an instant of wall
-// time: our account there is empty, or it cannot launch.
-func (s *Service) Suspend(ctx context.Context, adapter string, until time.Time) error {
-	return s.change(ctx, "suspend an adapter", sqlSuspend, pgx.NamedArgs{"adapter": adapter, "until": until})
-}
-
-func (s *Service) change(ctx context.Context, what, sql string, args pgx.NamedArgs) error {
 	err := pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, sql, args); err != nil {
+		if _, err := tx.Exec(ctx, sqlMarkSoldOut, args); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, sqlBumpVersion)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+		return fmt.Errorf("mark an offer sold out: %w", err)
 	}
 	return nil
 }
