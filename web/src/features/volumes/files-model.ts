@@ -41,6 +41,11 @@ export const pageSize = 200
 const inSight = 12
 const spare = 8
 
+/** The first row that is seen whole where the list is scrolled to. */
+export function rowInSight(scrollTop: number): number {
+  return Math.ceil(Math.max(0, scrollTop) / rowHeight)
+}
+
 /** The rows to draw, first and behind the last, where the list is scrolled to. */
 export function rowsAt(scrollTop: number, total: number): [from: number, to: number] {
   const first = Math.floor(Math.max(0, scrollTop) / rowHeight)

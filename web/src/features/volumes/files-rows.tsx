@@ -9,7 +9,7 @@ import { formatDateTime } from '@/lib/time'
 import { IconButton } from '@/ui/button'
 import { ListError } from '@/ui/list-error'
 import { Skeleton } from '@/ui/spinner'
-import { crumbsOf, formatBytes, moved, pageSize, pagesOf, parentOf, rowHeight, rowsAt } from './files-model'
+import { crumbsOf, formatBytes, moved, pageSize, pagesOf, parentOf, rowHeight, rowInSight, rowsAt } from './files-model'
 import { folderQuery, type Place } from './files-queries'
 
 interface FilesRowsProps {
@@ -31,6 +31,8 @@ export function FilesRows({ place, onOpen, onDownload }: FilesRowsProps) {
     pages[offsets.indexOf(Math.floor(index / pageSize) * pageSize)]?.data?.entries[index % pageSize]
   const list = useKeys(total, () => place.path !== '' && onOpen(parentOf(place.path)))
   const rows = Array.from({ length: to - from }, (_, n) => from + n)
+  // Tab leads to the row of the keyboard, or into what is seen when that has been scrolled away.
+  const stop = list.active >= from && list.active < to ? list.active : Math.min(rowInSight(top), to - 1)
   return (
     <div className="mt-3 grid grid-cols-1 gap-3">
       {failed ? (
@@ -71,7 +73,7 @@ export function FilesRows({ place, onOpen, onDownload }: FilesRowsProps) {
               >
                 <Entry
                   entry={entry(index)}
-                  reachable={index === list.active}
+                  reachable={index === stop}
                   onOpen={onOpen}
                   onDownload={onDownload}
                 />
@@ -181,7 +183,8 @@ function Entry({ entry, reachable, onOpen, onDownload }: EntryProps) {
   }
   const Icon = entry.type === 'link' ? CornerDownRight : SquareDashed
   return (
-    <div data-main tabIndex={-1} className={line}>
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: the arrow keys walk over it, and it may be the only row
+    <div data-main tabIndex={tabIndex} className={line}>
       <Icon size={16} aria-hidden="true" className="shrink-0 text-low" />
       <Facts entry={entry} />
       <span className={slot} />
