@@ -254,19 +254,58 @@ test('a folder of 100,000 files is walked with the keyboard', async ({ page, vis
   await expect(row(page, /f-00000/)).toBeFocused()
 })
 
-test('backspace leads out of a folder', async ({ page, visit, seeds }) => {
+test('Tab finds the list though a link is its first entry', async ({ page, visit, seeds }) => {
+  await stage(page, [anEntry('latest', { type: 'link', size: 0, target: 'model.pt' }), anEntry('model.pt')])
+  await visit('/storage', { as: await seeds.hobby1() })
+  await page.getByRole('button', { name: 'Files of datasets' }).click()
+  await expect(row(page, /model\.pt/)).toBeVisible()
+  await dialog(page).getByRole('button', { name: 'Download as tar' }).focus()
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('ArrowDown')
+  await expect(row(page, /model\.pt/)).toBeFocused()
+})
+
+test('Tab finds the list though its row was scrolled away', async ({ page, visit, seeds }) => {
+  await stage(
+    page,
+    Array.from({ length: 1000 }, (_, n) => anEntry(`f-${String(n).padStart(3, '0')}`)),
+  )
+  await visit('/storage', { as: await seeds.hobby1() })
+  await page.getByRole('button', { name: 'Files of datasets' }).click()
+  await expect(row(page, /f-000/)).toBeVisible()
+  await list(page).locator('..').evaluate((box) => box.scrollTo(0, 48 * 500))
+  await expect(row(page, /f-500/)).toBeVisible()
+  await dialog(page).getByRole('button', { name: 'Download as tar' }).focus()
+  await page.keyboard.press('Tab')
+  await expect(row(page, /f-500/)).toBeFocused()
+  await page.keyboard.press('ArrowDown')
+  await expect(row(page, /f-501/)).toBeFocused()
+})
+
+test('the focus goes along into folders and out of them', async ({ page, visit, seeds }) => {
   await stage(page)
+  const folder = (name: string, path = name) => anEntry(name, { path, type: 'folder', size: 0 })
+  const folders: Record<string, Entry[]> = {
+    '': [folder('data'), folder('runs')],
+    runs: [anEntry('in', { path: 'runs/in' }), folder('empty', 'runs/empty')],
+  }
   await answer(page, 'get', '/volumes/{id}/versions/{version}/files', (request) => {
     const path = new URL(request.url()).searchParams.get('path') ?? ''
-    const entries = path === '' ? someEntries : [anEntry('in', { path: `${path}/in` })]
+    const entries = folders[path] ?? []
     return { version: 2, path, total: entries.length, offset: 0, entries }
   })
   await visit('/storage', { as: await seeds.hobby1() })
   await page.getByRole('button', { name: 'Files of datasets' }).click()
-  await row(page, /Open folder runs/).click()
-  await row(page, /Download in/).focus()
+  await row(page, /Open folder runs/).press('Enter')
+  await expect(row(page, /Download in/)).toBeFocused()
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('Enter')
+  await expect(dialog(page).getByText('This folder is empty.')).toBeFocused()
   await page.keyboard.press('Backspace')
-  await expect(row(page, /Open folder runs/)).toBeVisible()
+  await expect(row(page, /Open folder empty/)).toBeFocused()
+  await page.keyboard.press('Enter')
+  await dialog(page).getByRole('button', { name: 'Go to datasets' }).press('Enter')
+  await expect(row(page, /Open folder runs/)).toBeFocused()
 })
 
 test('a volume in use is browsed, and its restore says why not', async ({ page, visit, seeds }) => {

@@ -1,4 +1,5 @@
 import { Download, History } from 'lucide-react'
+import { useState } from 'react'
 import type { Version, Volume } from '@/api/types'
 import { copy } from '@/copy/en'
 import { useDeleteAccess } from '@/features/session/queries'
@@ -21,10 +22,15 @@ interface FilesFolderProps {
 export function FilesFolder({ volume, version, path, onPath, onRestored }: FilesFolderProps) {
   const place = { volume, version: version.version, path }
   const download = useDownload()
+  const [cameFrom, setCameFrom] = useState<string | null>(null)
+  const go = (to: string) => {
+    setCameFrom(path)
+    onPath(to)
+  }
   return (
     <section aria-label={copy.files.of(formatDateTime(version.created_at))} className="min-w-0">
       <div className="flex flex-wrap items-center gap-2">
-        <Crumbs volume={volume} path={path} onPath={onPath} />
+        <Crumbs volume={volume} path={path} onPath={go} />
         <Button
           size="small"
           busy={download.isPending && download.variables.as === 'tar' && download.variables.path === path}
@@ -38,7 +44,8 @@ export function FilesFolder({ volume, version, path, onPath, onRestored }: Files
       <FilesRows
         key={path}
         place={place}
-        onOpen={onPath}
+        cameFrom={cameFrom}
+        onOpen={go}
         onDownload={(as, at) => download.mutate({ ...place, path: at, as })}
       />
     </section>

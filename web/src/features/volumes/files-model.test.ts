@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { crumbsOf, formatBytes, moved, pagesOf, parentOf, rowsAt } from './files-model'
+import { crumbsOf, formatBytes, moved, pagesOf, parentOf, rowInSight, rowsAt } from './files-model'
 
 describe('sizes', () => {
   it.each([
@@ -42,6 +42,9 @@ describe('rows of a long list', () => {
     expect(rowsAt(48 * 99_999, 100_000)).toEqual([99_991, 100_000])
     expect(rowsAt(-50, 100)).toEqual([0, 20])
     expect(rowsAt(9_999_999, 0)).toEqual([0, 0])
+  })
+  it('begin with the first that is seen whole', () => {
+    expect([0, 1, 48, 49, -50].map(rowInSight)).toEqual([0, 1, 1, 2, 0])
   })
   it('are read in pages', () => {
     expect(pagesOf([0, 20])).toEqual([0])

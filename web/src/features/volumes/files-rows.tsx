@@ -9,17 +9,29 @@ import { formatDateTime } from '@/lib/time'
 import { IconButton } from '@/ui/button'
 import { ListError } from '@/ui/list-error'
 import { Skeleton } from '@/ui/spinner'
-import { crumbsOf, formatBytes, moved, pageSize, pagesOf, parentOf, rowHeight, rowInSight, rowsAt } from './files-model'
+import {
+  crumbsOf,
+  formatBytes,
+  moved,
+  pageSize,
+  pagesOf,
+  parentOf,
+  rowHeight,
+  rowInSight,
+  rowsAt,
+} from './files-model'
 import { folderQuery, type Place } from './files-queries'
 
 interface FilesRowsProps {
   place: Place
+  /** The folder that the reader walked here from, whose row takes the focus; null for who has just come. */
+  cameFrom: string | null
   onOpen: (path: string) => void
   onDownload: (as: 'file' | 'tar', path: string) => void
 }
 
 /** The entries of a folder. However many there are, only those in sight are read and drawn. */
-export function FilesRows({ place, onOpen, onDownload }: FilesRowsProps) {
+export function FilesRows({ place, cameFrom, onOpen, onDownload }: FilesRowsProps) {
   const first = useQuery(folderQuery(place, 0))
   const [top, setTop] = useState(0)
   const total = first.data?.total ?? 0
@@ -29,7 +41,8 @@ export function FilesRows({ place, onOpen, onDownload }: FilesRowsProps) {
   const failed = pages.find((page) => page.isError) ?? (first.isError ? first : undefined)
   const entry = (index: number) =>
     pages[offsets.indexOf(Math.floor(index / pageSize) * pageSize)]?.data?.entries[index % pageSize]
-  const list = useKeys(total, () => place.path !== '' && onOpen(parentOf(place.path)))
+  const leave = () => place.path !== '' && onOpen(parentOf(place.path))
+  const list = useKeys(total, first.data ? startOf(first.data.entries, cameFrom) : null, leave)
   const rows = Array.from({ length: to - from }, (_, n) => from + n)
   // Tab leads to the row of the keyboard, or into what is seen when that has been scrolled away.
   const stop = list.active >= from && list.active < to ? list.active : Math.min(rowInSight(top), to - 1)
@@ -45,9 +58,7 @@ export function FilesRows({ place, onOpen, onDownload }: FilesRowsProps) {
       ) : null}
       {first.isPending && !failed ? <Skeleton className="h-60 rounded-card" /> : null}
       {first.data && total === 0 ? (
-        <p className="rounded-card border border-line-1 py-16 text-center text-control text-low">
-          {copy.files.folderEmpty}
-        </p>
+        <EmptyFolder focus={cameFrom !== null} onKeyDown={list.onKeyDown} />
       ) : null}
       {total > 0 ? (
         <div
@@ -86,11 +97,55 @@ export function FilesRows({ place, onOpen, onDownload }: FilesRowsProps) {
   )
 }
 
-/** Arrow keys, Home, End and the page keys walk through the list; Backspace leads out of the folder. */
-function useKeys(total: number, leave: () => void) {
+/** The row to begin at: that of the folder left behind, else the first. Null for a reader who did not walk here. */
+function startOf(entries: readonly FolderEntry[], cameFrom: string | null): number | null {
+  if (cameFrom === null) return null
+  return Math.max(
+    0,
+    entries.findIndex(({ path }) => `${cameFrom}/`.startsWith(`${path}/`)),
+  )
+}
+
+/** Takes the place of the list, its focus too: Backspace still leads out. */
+function EmptyFolder({ focus, onKeyDown }: { focus: boolean; onKeyDown: (event: KeyboardEvent) => void }) {
+  const line = useRef<HTMLParagraphElement>(null)
+  useEffect(() => {
+    if (focus) line.current?.focus()
+  }, [focus])
+  return (
+    <p
+      ref={line}
+      tabIndex={-1}
+      onKeyDown={onKeyDown}
+      className="rounded-card border border-line-1 py-16 text-center text-control text-low"
+    >
+      {copy.files.folderEmpty}
+    </p>
+  )
+}
+
+/**
+ * Arrow keys, Home, End and the page keys walk through the list; Backspace leads out of the folder.
+ * The row to start at takes the focus as soon as it is known.
+ */
+function useKeys(total: number, start: number | null, leave: () => void) {
   const box = useRef<HTMLDivElement>(null)
   const wanted = useRef<number | null>(null)
   const [active, setActive] = useState(0)
+  const started = useRef(false)
+  const go = (to: number) => {
+    wanted.current = to
+    setActive(to)
+    const list = box.current
+    if (!list) return
+    const low = (to + 1) * rowHeight - list.clientHeight
+    list.scrollTop = Math.min(to * rowHeight, Math.max(list.scrollTop, low))
+  }
+  useEffect(() => {
+    if (start === null || started.current) return
+    started.current = true
+    go(start)
+  })
   // A row that was out of sight is drawn after the list has been scrolled to it.
   useEffect(() => {
     if (wanted.current === null) return
@@ -107,12 +162,7 @@ function useKeys(total: number, leave: () => void) {
     const to = moved(event.key, active, total)
     if (to === null || event.altKey || event.ctrlKey || event.metaKey) return
     event.preventDefault()
-    wanted.current = to
-    setActive(to)
-    const list = box.current
-    if (!list) return
-    const low = (to + 1) * rowHeight - list.clientHeight
-    list.scrollTop = Math.min(to * rowHeight, Math.max(list.scrollTop, low))
+    go(to)
   }
   return { box, active, setActive, onKeyDown }
 }
@@ -183,7 +233,6 @@ function Entry({ entry, reachable, onOpen, onDownload }: EntryProps) {
   }
   const Icon = entry.type === 'link' ? CornerDownRight : SquareDashed
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: the arrow keys walk over it, and it may be the only row
     <div data-main tabIndex={tabIndex} className={line}>
       <Icon size={16} aria-hidden="true" className="shrink-0 text-low" />
       <Facts entry={entry} />
