@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { Locator, Page } from '@playwright/test'
 import type { components } from '../src/api/schema.gen'
 import { answer, hold, Requests, refuse } from './answers'
-import { ago, aVolume, id } from './bodies'
+import { ago, aPod, aVolume, id } from './bodies'
 import type { Pod, Volume } from './client'
 import { expect, test } from './fixture'
 import { expectAccessible, expectNoOverflow } from './looks'
@@ -273,7 +273,9 @@ test('Tab finds the list though its row was scrolled away', async ({ page, visit
   await visit('/storage', { as: await seeds.hobby1() })
   await page.getByRole('button', { name: 'Files of datasets' }).click()
   await expect(row(page, /f-000/)).toBeVisible()
-  await list(page).locator('..').evaluate((box) => box.scrollTo(0, 48 * 500))
+  await list(page)
+    .locator('..')
+    .evaluate((box) => box.scrollTo(0, 48 * 500))
   await expect(row(page, /f-500/)).toBeVisible()
   await dialog(page).getByRole('button', { name: 'Download as tar' }).focus()
   await page.keyboard.press('Tab')
@@ -306,6 +308,36 @@ test('the focus goes along into folders and out of them', async ({ page, visit, 
   await page.keyboard.press('Enter')
   await dialog(page).getByRole('button', { name: 'Go to datasets' }).press('Enter')
   await expect(row(page, /Open folder runs/)).toBeFocused()
+})
+
+test('a newer version without the folder is shown from its top', async ({ page, visit, seeds }) => {
+  const as = await seeds.hobby1()
+  const pod = aPod({ team_id: as.teamId, created_by: as.userId })
+  await answer(page, 'get', '/pods', () => [pod])
+  await answer(page, 'delete', '/pods/{id}', undefined)
+  const deleted = await hold(page, 'delete', '/pods/{id}')
+  await stage(page, someEntries, { team_id: as.teamId })
+  let newer = false
+  await answer(page, 'get', '/volumes/{id}/versions', () =>
+    newer ? [aVersion({ version: 3 }), aVersion({ newest: false })] : [aVersion(), old],
+  )
+  await answer(page, 'get', '/volumes/{id}/versions/{version}/files', (request) => {
+    const path = new URL(request.url()).searchParams.get('path') ?? ''
+    const top = newer ? [anEntry('left.txt')] : someEntries
+    const entries = path === '' ? top : [anEntry('in', { path: `${path}/in` })]
+    return { version: newer ? 3 : 2, path, total: entries.length, offset: 0, entries }
+  })
+  await visit('/pods', { as })
+  await page.getByRole('article').getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('link', { name: 'Storage' }).click()
+  await page.getByRole('button', { name: 'Files of datasets' }).click()
+  await row(page, /Open folder runs/).click()
+  await expect(row(page, /Download in/)).toBeVisible()
+  newer = true // by the last sync of the pod
+  deleted()
+  await expect(row(page, /left\.txt/)).toBeVisible()
+  await expect(dialog(page).getByText('Failed to fetch the folder')).toHaveCount(0)
 })
 
 test('a volume in use is browsed, and its restore says why not', async ({ page, visit, seeds }) => {

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { reasonOf } from '@/api/error'
-import type { Volume } from '@/api/types'
+import type { Version, Volume } from '@/api/types'
 import { copy } from '@/copy/en'
 import { Dialog } from '@/ui/dialog'
 import { ListError } from '@/ui/list-error'
@@ -34,11 +34,13 @@ export default function FilesDialog({ volume, open, onClose }: FilesDialogProps)
 
 function Browser({ volume }: { volume: Volume }) {
   const list = useQuery(versionsQuery(volume))
-  // null follows the newest one.
-  const [chosen, setChosen] = useState<number | null>(null)
-  const [path, setPath] = useState('')
+  const [at, setAt] = useState({ newest: true, version: 0, path: '' })
   const versions = list.data ?? []
-  const version = versions.find((each) => each.version === chosen) ?? versions[0]
+  // Who looks at the newest one goes on to what is newest then.
+  const version = versions.find((each) => !at.newest && each.version === at.version) ?? versions[0]
+  // A path is one of the version in which it was walked: another need not have that folder.
+  const path = version?.version === at.version ? at.path : ''
+  const show = ({ newest, version }: Version, path: string) => setAt({ newest, version, path })
   return (
     <div className="grid grid-cols-1 gap-4">
       {list.isError ? (
@@ -58,21 +60,14 @@ function Browser({ volume }: { volume: Volume }) {
       ) : null}
       {version ? (
         <div className="grid grid-cols-1 gap-4 md:grid-cols-[232px_minmax(0,1fr)] md:gap-6">
-          <FilesVersions
-            versions={versions}
-            chosen={version}
-            onChoose={(next) => {
-              setChosen(next.newest ? null : next.version)
-              setPath('')
-            }}
-          />
+          <FilesVersions versions={versions} chosen={version} onChoose={(next) => show(next, '')} />
           <FilesFolder
             key={version.version}
             volume={volume}
             version={version}
             path={path}
-            onPath={setPath}
-            onRestored={() => setChosen(null)}
+            onPath={(to) => show(version, to)}
+            onRestored={(made) => show(made, path)}
           />
         </div>
       ) : null}

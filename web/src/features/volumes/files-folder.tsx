@@ -15,7 +15,8 @@ interface FilesFolderProps {
   version: Version
   path: string
   onPath: (path: string) => void
-  onRestored: () => void
+  /** Is called with the version that has the same files and is the newest now. */
+  onRestored: (made: Version) => void
 }
 
 /** A folder of a version: where it is, what is in it, and what can be done with it. */
