@@ -77,9 +77,16 @@ function isRemedy(reason: string): reason is Remedy {
 
 const landed: readonly string[] = ['balance', 'spend_limit', 'machine_lost']
 
-/** Whether a pod ended although nobody asked for it: its user may want the same again, once. */
-export function canRelaunch(pod: Pick<Pod, 'status' | 'status_reason' | 'relaunched_as'>): boolean {
-  return pod.status === 'deleted' && landed.includes(pod.status_reason) && pod.relaunched_as === null
+/**
+ * Whether a pod ended although nobody asked for it: its user may want the same again, once. One that never
+ * was up counts if it was to take the place of another, whose place it holds now.
+ */
+export function canRelaunch(
+  pod: Pick<Pod, 'status' | 'status_reason' | 'relaunch_of' | 'relaunched_as'>,
+): boolean {
+  const { status_reason: reason } = pod
+  const was = landed.includes(reason) || (reason === 'setup_failed' && pod.relaunch_of !== null)
+  return pod.status === 'deleted' && was && pod.relaunched_as === null
 }
 
 /** The offer that is most like what a pod had: the same GPUs, at the same place if it is there, the cheapest. */

@@ -25,6 +25,8 @@ const offer = (part: Partial<Offer>): Offer => ({
   ...part,
 })
 
+const ended = { status: 'deleted', relaunch_of: null, relaunched_as: null } as const
+
 test.each([
   ['balance', true],
   ['spend_limit', true],
@@ -32,9 +34,15 @@ test.each([
   ['user', false],
   ['setup_failed', false],
 ])('a pod that ended by %s can be started again: %s', (status_reason, can) => {
-  expect(canRelaunch({ status: 'deleted', status_reason, relaunched_as: null })).toBe(can)
-  expect(canRelaunch({ status: 'switching_off', status_reason, relaunched_as: null })).toBe(false)
-  expect(canRelaunch({ status: 'deleted', status_reason, relaunched_as: 'p2' })).toBe(false)
+  expect(canRelaunch({ ...ended, status_reason })).toBe(can)
+  expect(canRelaunch({ ...ended, status_reason, status: 'switching_off' })).toBe(false)
+  expect(canRelaunch({ ...ended, status_reason, relaunched_as: 'p2' })).toBe(false)
+})
+
+test('a pod whose new start failed in its set-up can be started once more', () => {
+  const failed = { ...ended, status_reason: 'setup_failed', relaunch_of: 'p0' }
+  expect(canRelaunch(failed)).toBe(true)
+  expect(canRelaunch({ ...failed, relaunched_as: 'p2' })).toBe(false)
 })
 
 test('the same place goes before the price, and neither before what may be taken away', () => {
