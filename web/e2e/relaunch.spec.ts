@@ -1,5 +1,5 @@
 // Beyond the checks: a pod that ended for want of money is started again in one click.
-import { answer, isTo, refuse } from './answers'
+import { answer, isTo, Requests, refuse } from './answers'
 import { ago, anOffer, aPod, id } from './bodies'
 import { expect, test } from './fixture'
 import { expectAccessible, expectNoOverflow } from './looks'
@@ -116,4 +116,42 @@ test('a running pod is told on its card to start again elsewhere, and keeps it w
   await restart.click()
   await expect(page.getByRole('alert')).toHaveText('The pod cannot do that in its present state.')
   await expect(restart).toBeChecked()
+})
+
+test('a lost pod that waits for another cloud is followed, and told not to start again', async ({
+  page,
+  visit,
+  seeds,
+}) => {
+  const as = await seeds.hobby()
+  let pod = aPod({
+    team_id: as.teamId,
+    created_by: as.userId,
+    status: 'deleted',
+    status_reason: 'machine_lost',
+    status_detail: 'The machine was lost. It is being started again on another cloud.',
+    auto_relaunch: true,
+    ended_at: ago(60),
+  })
+  await answer(page, 'get', '/pods', () => [pod])
+  await answer(page, 'get', '/resources', {})
+  await answer(page, 'patch', '/pods/{id}', () => {
+    pod = { ...pod, auto_relaunch: false, status_detail: 'The machine was lost.' }
+    return pod
+  })
+  await page.clock.install()
+  const requests = new Requests(page)
+  await visit('/pods', { as })
+  const restart = page.getByRole('switch', { name: 'Restart elsewhere if lost' })
+  await expect(restart).toBeChecked()
+  const before = requests.to('get', '/pods').length
+  await page.clock.runFor(30_000)
+  await expect.poll(() => requests.to('get', '/pods').length).toBe(before + 1)
+  await restart.click()
+  await expect(restart).toHaveCount(0)
+  await expect(page.getByRole('article')).toBeFocused()
+  expect(requests.to('patch', '/pods/{id}').map((request) => request.postDataJSON())).toEqual([
+    { auto_relaunch: false },
+  ])
+  await expect(page.getByText('The machine was lost.', { exact: true })).toBeVisible()
 })

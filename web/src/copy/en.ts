@@ -272,6 +272,7 @@ export const copy = {
     autoRelaunch: 'Restart elsewhere if lost',
     autoRelaunchHint:
       'If its machine is lost, the pod starts again on another cloud at no higher price, with the same volume, SSH name and host key.',
+    autoRelaunchStop: 'Turn this off and the pod is not started again.',
     changeFailed: 'Failed to change pod',
     relaunch: 'Start again',
     relaunchFor: (rate: string) => `Start again for ${rate}/hr`,

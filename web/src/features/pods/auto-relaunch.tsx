@@ -2,20 +2,28 @@ import type { Pod } from '@/api/types'
 import { copy } from '@/copy/en'
 import { useDeleteAccess } from '@/features/session/queries'
 import { Switch } from '@/ui/field'
+import { useMinute } from '@/ui/now'
+import { awaitsRelaunch } from './model'
 import { useSetRelaunch } from './queries'
 
-/** Whether a pod that runs is started again on another cloud when its machine is lost. */
+/** Whether a pod is started again on another cloud when its machine is lost; while that is tried it can be called off. */
 export function AutoRelaunch({ pod }: { pod: Pod }) {
   const { mutate } = useSetRelaunch(pod.team_id)
   const access = useDeleteAccess(copy.pods.signInToChange)(pod.created_by)
-  if (pod.status !== 'ready') return null
+  const waits = awaitsRelaunch(pod, useMinute())
+  if (pod.status !== 'ready' && !waits) return null
+  const hint = waits ? copy.pods.autoRelaunchStop : copy.pods.autoRelaunchHint
   return (
     <Switch
       label={copy.pods.autoRelaunch}
       checked={pod.auto_relaunch}
       disabled={!access.can}
-      title={access.can ? copy.pods.autoRelaunchHint : access.reason}
-      onChange={(on) => mutate({ pod, on })}
+      title={access.can ? hint : access.reason}
+      onChange={(on) => {
+        // Once called off the switch goes; the focus stays with the card.
+        if (waits) document.activeElement?.closest<HTMLElement>('article')?.focus()
+        mutate({ pod, on })
+      }}
     />
   )
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { CreatePod, Pod } from '@/api/types'
 import {
+  awaitsRelaunch,
   becameReady,
   countAndType,
   deleteBlock,
@@ -59,9 +60,25 @@ describe('the SSH command', () => {
 })
 
 test('the list is polled while a pod is on its way, not for ready and deleted ones', () => {
-  expect(shouldPoll([{ status: 'ready' }, { status: 'deleted' }])).toBe(false)
-  expect(shouldPoll([{ status: 'ready' }, { status: 'switching_off' }])).toBe(true)
-  expect(shouldPoll(undefined)).toBe(false)
+  const [ready, deleted] = [pod({ status: 'ready' }), pod({ status: 'deleted', ended_at: born })]
+  expect(shouldPoll([ready, deleted], Date.parse(born))).toBe(false)
+  expect(shouldPoll([ready, pod({ status: 'switching_off' })], Date.parse(born))).toBe(true)
+  expect(shouldPoll(undefined, 0)).toBe(false)
+})
+
+const lost = pod({ status: 'deleted', status_reason: 'machine_lost', auto_relaunch: true, ended_at: born })
+
+test.each([
+  ['a lost pod', lost, 0, true],
+  ['one that no other cloud has had for long', lost, 16, false],
+  ['one that goes on as another', { ...lost, relaunched_as: 'p2' }, 0, false],
+  ['one that is not to be started again', { ...lost, auto_relaunch: false }, 0, false],
+  ['one that ended otherwise', { ...lost, status_reason: 'user' }, 0, false],
+  ['one that runs', { ...lost, status: 'ready', ended_at: null }, 0, false],
+] as const)('%s is waited for: %#', (_, row, minutes, waits) => {
+  const now = Date.parse(born) + minutes * 60_000
+  expect(awaitsRelaunch(row, now)).toBe(waits)
+  expect(shouldPoll([row], now)).toBe(waits)
 })
 
 test.each([

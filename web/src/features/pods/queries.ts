@@ -26,7 +26,7 @@ export const podsQuery = (teamId: string) =>
     },
     select: (pods) => newestFirst(pods),
     staleTime: 5 * 60_000,
-    refetchInterval: (query) => (shouldPoll(query.state.data) ? refreshEvery : false),
+    refetchInterval: (query) => (shouldPoll(query.state.data, Date.now()) ? refreshEvery : false),
     refetchOnWindowFocus: true,
   })
 
@@ -38,10 +38,12 @@ export function usePods(enabled = true) {
 
 /** A quick cloud is done long before the next regular reading: these catch it. */
 const soon = [1_500, 4_000, 10_000]
+/** A lost pod is looked after every 15 s: this is after the next look. */
+const lookedAfter = [1_500, 17_000]
 
 /** Reads pods and volumes again shortly after an order or a deletion. */
-function followUp(client: QueryClient, teamId: string): void {
-  for (const delay of soon) {
+function followUp(client: QueryClient, teamId: string, delays = soon): void {
+  for (const delay of delays) {
     setTimeout(() => {
       void client.invalidateQueries({ queryKey: podsKey(teamId) })
       void client.invalidateQueries({ queryKey: volumesQuery(teamId).queryKey })
@@ -136,6 +138,10 @@ export function useSetRelaunch(teamId: string) {
     onMutate: async ({ pod, on }) => {
       await client.cancelQueries({ queryKey })
       put(pod, on)
+    },
+    onSuccess: (_, { pod }) => {
+      // What its card says of the new start follows.
+      if (pod.status === 'deleted') followUp(client, teamId, lookedAfter)
     },
     onError: (error, { pod, on }) => {
       put(pod, !on)
