@@ -86,7 +86,9 @@ test('the table says the same as the chart', async ({ page, visit, seeds }) => {
 
 test('nothing spent is said, not drawn', async ({ page, visit, seeds }) => {
   await visit('/billing', { as: await seeds.hobby1() })
-  await expect(page.getByText('Nothing spent in the last 30 days')).toBeVisible()
+  const none = page.getByText('Nothing spent in the last 30 days')
+  await expect(none).toBeVisible()
+  expect((await none.boundingBox())?.height, 'it does not push the history away').toBeLessThan(64)
   await expect(page.getByRole('option')).toHaveCount(0)
   await expect(page.getByRole('button', { name: 'Show table' })).toHaveCount(0)
   await visit('/billing', { as: await seeds.hobby1(), width: 'M' })

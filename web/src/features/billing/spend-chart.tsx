@@ -4,7 +4,6 @@ import { copy } from '@/copy/en'
 import { formatUsd } from '@/lib/money'
 import { Dot } from '@/ui/badge'
 import { Button } from '@/ui/button'
-import { EmptyState } from '@/ui/empty-state'
 import { useMinute } from '@/ui/now'
 import { Skeleton } from '@/ui/spinner'
 import { isCut } from './model'
@@ -27,11 +26,7 @@ export default function SpendChart({ transactions }: { transactions: readonly Tr
   const day = chosen === null ? undefined : spend[chosen]
   if (!transactions) return <Skeleton className="min-h-72 rounded-card" />
   if (spend.every(({ pods, storage }) => pods === 0 && storage === 0)) {
-    return (
-      <div className="grid min-h-72">
-        <EmptyState title={texts.none} />
-      </div>
-    )
+    return <p className="card px-5 py-4 text-control text-low">{texts.none}</p>
   }
   return (
     <section className="card min-h-72 p-5">
