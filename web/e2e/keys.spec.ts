@@ -63,6 +63,19 @@ test('134 a key needs its public half, and is sent trimmed and named', async ({ 
   ])
 })
 
+test('a first key is said to be chosen with a pod, and leads on to one', async ({ page, visit, seeds }) => {
+  await answer(page, 'get', '/ssh-keys', [])
+  await answer(page, 'post', '/ssh-keys', aKey())
+  await visit('/ssh-keys', { as: await seeds.hobby() })
+  await expect(page.getByText('You choose one when you create a pod. It lets you in as root.')).toBeVisible()
+  await create(page).click()
+  await form(page).getByLabel('Public key').fill(laptop)
+  await submit(page).click()
+  const done = page.getByRole('dialog', { name: 'SSH key created' })
+  await done.getByRole('link', { name: 'Create New Instance' }).click()
+  await expect(page).toHaveURL(/\/create$/)
+})
+
 test('135 a refused key is an error with its detail, or with a fallback', async ({ page, visit, seeds }) => {
   await answer(page, 'get', '/ssh-keys', [])
   await visit('/ssh-keys', { as: await seeds.hobby() })

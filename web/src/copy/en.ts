@@ -460,7 +460,7 @@ export const copy = {
     columns: { name: 'Name', key: 'Public key', type: 'Key type', actions: 'Actions' },
     failed: 'Failed to fetch SSH keys',
     empty: 'No SSH keys yet',
-    emptyHint: 'Pods accept the keys of their team.',
+    emptyHint: 'You choose one when you create a pod. It lets you in as root.',
     name: 'Name',
     publicKey: 'Public key',
     publicKeyHint: 'The one line of your .pub file.',

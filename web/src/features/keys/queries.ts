@@ -39,7 +39,13 @@ export function useCreateKey(teamId: string) {
       openModal({ type: 'loading', title: copy.keys.creating, message: copy.keys.creatingText }),
     onSuccess: (key) => {
       client.setQueryData(queryKey, (old) => [key, ...(old ?? []).filter((other) => other.id !== key.id)])
-      openModal({ type: 'success', title: copy.keys.created, message: copy.keys.createdText(key.name) })
+      openModal({
+        type: 'success',
+        title: copy.keys.created,
+        message: copy.keys.createdText(key.name),
+        redirectTo: '/create',
+        redirectLabel: copy.create.title,
+      })
     },
     onError: (error) =>
       openModal({
