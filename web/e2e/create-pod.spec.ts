@@ -4,6 +4,7 @@ import { answer, hold, Requests, refuse } from './answers'
 import { aBalance, ago, aKey, anOffer, aVolume, id } from './bodies'
 import type { Client } from './client'
 import { expect, test } from './fixture'
+import { expectNoOverflow } from './looks'
 import { publicKeys } from './seeds'
 
 const createButton = (page: Page) => page.getByRole('button', { name: 'Create Instance' })
@@ -204,6 +205,33 @@ test('115 a balance below one cent', async ({ page, visit, seeds }) => {
   await expect(createButton(page)).toBeDisabled()
   await page.getByRole('link', { name: 'Add funds to your wallet' }).click()
   await expect(page).toHaveURL(/\/billing$/)
+})
+
+test('what is missing leads to where it is made, on a phone above the button too', async ({
+  page,
+  visit,
+  seeds,
+}) => {
+  const as = await seeds.hobby()
+  for (const width of ['D', 'M'] as const) {
+    await visit('/create', { as, width })
+    const needed = page.getByRole('list', { name: 'Before you can create this instance' })
+    await expect(needed.getByRole('link')).toHaveText([
+      'New Storage Volume',
+      'Create SSH Key',
+      'Add funds to your wallet',
+    ])
+    const ways = await needed
+      .getByRole('link')
+      .evaluateAll((links) => links.map((link) => link.getAttribute('href')))
+    expect(ways).toEqual(['/storage', '/ssh-keys', '/billing'])
+    await expect(page.getByText(/at this rate/), 'an empty wallet lasts for nothing').toHaveCount(0)
+    await expectNoOverflow(page)
+  }
+  const bar = createButton(page).locator('../..')
+  await expect(bar.getByText('No Storage Volumes Available')).toBeInViewport()
+  await bar.getByRole('link', { name: 'New Storage Volume' }).click()
+  await expect(page).toHaveURL(/\/storage$/)
 })
 
 /** Opens a page and fails unless the primary lists are asked for first, the others about 100 ms later by the page's clock. */

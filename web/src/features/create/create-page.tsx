@@ -18,8 +18,9 @@ import { Page } from '@/ui/page'
 import { Skeleton } from '@/ui/spinner'
 import { Attachments } from './attachments'
 import { GpuCounts, GpuTypes } from './gpu-choice'
+import { FirstMissing } from './missing-list'
 import { OfferFilterPanel } from './offer-filters'
-import { missingFor } from './prerequisites'
+import { minimumBalance, missingFor } from './prerequisites'
 import { Specification } from './specification'
 import { Price, Summary } from './summary'
 import { useConfiguration } from './use-configuration'
@@ -33,6 +34,7 @@ export function CreatePage() {
   const wide = useMedia('(min-width: 768px)')
   const [again, setAgain] = useState(false)
   const create = useCreate(configuration, attached, wallet?.balance ?? null, again)
+  const funded = wallet && wallet.balance >= minimumBalance ? wallet : null
   const rate = (wallet?.spending_per_hour ?? 0) + (offer?.price ?? 0)
   return (
     <Page title={copy.create.title} refreshing={resources.isFetching && !resources.isPending}>
@@ -59,14 +61,14 @@ export function CreatePage() {
               <p className="text-control text-low">{copy.create.autoRelaunchHint}</p>
             </div>
           </div>
-          <div className="pb-20 md:pb-0">
+          <div className="pb-30 md:pb-0">
             <Summary
               type={type}
               offer={offer}
               volumeName={attached.volumes.find(({ id }) => id === attached.volumeId)?.name ?? null}
               keyName={attached.keys.find(({ id }) => id === attached.keyId)?.name ?? null}
               missing={create.missing}
-              timeLeft={wallet && offer ? formatTimeLeft(wallet.balance, rate) : null}
+              timeLeft={funded && offer ? formatTimeLeft(funded.balance, rate) : null}
               action={
                 <>
                   {create.invalid ? (
@@ -82,9 +84,12 @@ export function CreatePage() {
         </div>
       )}
       {wide || !resources.data ? null : (
-        <div className="fixed inset-x-0 bottom-0 z-20 flex items-center gap-4 border-line-2 border-t bg-ink-1 px-5 py-3">
-          <Price offer={offer} />
-          <CreateButton {...create} />
+        <div className="fixed inset-x-0 bottom-0 z-20 border-line-2 border-t bg-ink-1 px-5 py-3">
+          {create.missing[0] ? <FirstMissing missing={create.missing[0]} /> : null}
+          <div className="flex items-center gap-4">
+            <Price offer={offer} />
+            <CreateButton {...create} />
+          </div>
         </div>
       )}
     </Page>

@@ -1,4 +1,3 @@
-import { CircleAlert } from 'lucide-react'
 import type { ReactNode } from 'react'
 import type { Offer } from '@/api/types'
 import { copy } from '@/copy/en'
@@ -7,7 +6,7 @@ import { gpuName, nameOf } from '@/lib/names'
 import { pricePerGpu } from '@/lib/offers'
 import { Badge } from '@/ui/badge'
 import { Berths } from '@/ui/berths'
-import { TextLink } from '@/ui/button-link'
+import { MissingList } from './missing-list'
 import type { Missing } from './prerequisites'
 
 interface SummaryProps {
@@ -58,7 +57,7 @@ export function Summary({ type, offer, volumeName, keyName, missing, timeLeft, a
           <span>{copy.create.perGpu(formatRate(pricePerGpu(offer)))}</span>
         </p>
       ) : null}
-      <MissingList missing={missing} />
+      <MissingList missing={missing} className="mt-4" />
       {action}
     </aside>
   )
@@ -80,29 +79,5 @@ function Row({ label, value }: { label: string; value: string | null | undefined
       <dt className="text-low">{label}</dt>
       <dd className="min-w-0 truncate text-hi">{value || '–'}</dd>
     </div>
-  )
-}
-
-function MissingList({ missing }: { missing: readonly Missing[] }) {
-  if (missing.length === 0) return null
-  return (
-    <ul
-      aria-label={copy.create.needed}
-      className="mt-4 grid grid-cols-1 gap-2 rounded-control border border-warn/35 bg-warn-wash p-3 text-control text-hi"
-    >
-      {missing.map((each) => (
-        <li key={each} className="flex items-start gap-2">
-          <CircleAlert size={15} aria-hidden="true" className="mt-[2.5px] shrink-0 text-warn" />
-          <span>
-            {copy.create[each]}
-            {each === 'funds' ? (
-              <span className="block">
-                <TextLink to="/billing">{copy.create.addFunds}</TextLink>
-              </span>
-            ) : null}
-          </span>
-        </li>
-      ))}
-    </ul>
   )
 }
