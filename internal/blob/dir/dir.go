@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"homeport.dev/homeport/internal/blob"
@@ -31,9 +32,9 @@ const tmpAge = time.Hour
 
 // A Store keeps objects below a folder. It is safe for concurrent use.
 type Store struct {
-	root   string
-	secret []byte
-	wall   func() time.Time
+	root    string
+	secrets atomic.Pointer[[][]byte] // the first signs, any proves
+	wall    func() time.Time
 }
 
 // New returns the store in the folder root, which it creates. secret keys the
@@ -46,13 +47,18 @@ func New(root string, secret []byte, wall func() time.Time) (*Store, error) {
 	if len(secret) < 16 {
 		return nil, errors.New("open store: the signing secret is shorter than 16 bytes")
 	}
-	s := &Store{root: root, secret: slices.Clone(secret), wall: wall}
+	s := &Store{root: root, wall: wall}
+	s.Use([][]byte{slices.Clone(secret)})
 	if err := os.MkdirAll(filepath.Join(root, tmpDir), 0o700); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	s.sweep()
 	return s, nil
 }
+
+// Use makes the store sign with the first of some secrets from now on and honour
+// grants under any of them.
+func (s *Store) Use(secrets [][]byte) { s.secrets.Store(&secrets) }
 
 // sweep removes what interrupted writes left behind.
 func (s *Store) sweep() {

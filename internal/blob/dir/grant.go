@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,7 +41,7 @@ func (s *Store) Sign(_ context.Context, a blob.Access) (blob.Grant, error) {
 		header.Set(checksumHeader, base64.StdEncoding.EncodeToString(a.SHA256))
 		header.Set("If-None-Match", "*")
 	}
-	return blob.Grant{Method: c.method, URL: c.url(s.secret), Header: header}, nil
+	return blob.Grant{Method: c.method, URL: c.url((*s.secrets.Load())[0]), Header: header}, nil
 }
 
 // A claim is what a grant's URL says and its signature proves.
@@ -72,8 +73,9 @@ func (c claim) url(secret []byte) string {
 
 var errClaim = errors.New("store: not a grant")
 
-// readClaim returns the proven claim of a request, not looking at its expiry.
-func readClaim(r *http.Request, secret []byte) (claim, error) {
+// readClaim returns the claim of a request that one of the secrets proves, not
+// looking at its expiry.
+func readClaim(r *http.Request, secrets [][]byte) (claim, error) {
 	key, ok := strings.CutPrefix(r.URL.Path, Prefix)
 	if !ok || checkKey(key) != nil {
 		return claim{}, errClaim
@@ -93,7 +95,8 @@ func readClaim(r *http.Request, secret []byte) (claim, error) {
 		}
 	}
 	given, err := base64.RawURLEncoding.DecodeString(q.Get("s"))
-	if err != nil || !hmac.Equal(given, c.signature(secret)) {
+	signed := slices.ContainsFunc(secrets, func(secret []byte) bool { return hmac.Equal(given, c.signature(secret)) })
+	if err != nil || !signed {
 		return claim{}, errClaim
 	}
 	return c, nil

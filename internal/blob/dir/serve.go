@@ -22,7 +22,7 @@ import (
 func (s *Store) Handler() http.Handler { return http.HandlerFunc(s.serve) }
 
 func (s *Store) serve(w http.ResponseWriter, r *http.Request) {
-	c, err := readClaim(r, s.secret)
+	c, err := readClaim(r, *s.secrets.Load())
 	if err != nil {
 		refuse(w, http.StatusForbidden, "signature_does_not_match")
 		return
