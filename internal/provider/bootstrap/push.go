@@ -18,16 +18,27 @@ import (
 const tryEvery = 5 * time.Second
 
 // A Pusher brings the payload to machines of clouds that take no script. Key is
-// the account's one bootstrap key: the cloud puts it on every machine, and no
+// the account's bootstrap key: the cloud puts it on every machine, and no
 // user's key is ever given to a cloud.
 type Pusher struct {
-	Key   ssh.Signer
+	Key ssh.Signer
+	// Keys, where it is set, counts more than Key: the account's bootstrap key as
+	// it is now, and those that machines may have been made with.
+	Keys  func() []ssh.Signer
 	Every time.Duration // between two tries; 0 = 5 s
+}
+
+// keys are those that let in, the one that clouds are told first.
+func (p Pusher) keys() []ssh.Signer {
+	if p.Keys != nil {
+		return p.Keys()
+	}
+	return []ssh.Signer{p.Key}
 }
 
 // PublicKey is the key's line for authorized_keys.
 func (p Pusher) PublicKey() string {
-	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(p.Key.PublicKey()))) + " homeport"
+	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(p.keys()[0].PublicKey()))) + " homeport"
 }
 
 // command runs the payload on its standard input as root, and ends it in time
@@ -128,7 +139,7 @@ func (p Pusher) dial(ctx context.Context, m provider.Machine) (*ssh.Client, erro
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	c, channels, requests, err := ssh.NewClientConn(conn, address, &ssh.ClientConfig{
-		User: user, Auth: []ssh.AuthMethod{ssh.PublicKeys(p.Key)}, Timeout: 20 * time.Second,
+		User: user, Auth: []ssh.AuthMethod{ssh.PublicKeys(p.keys()...)}, Timeout: 20 * time.Second,
 		HostKeyCallback: ssh.InsecureIgnoreHostKey(), //nolint:gosec // see Push: a new machine's key is known to nobody
 	})
 	if err != nil {

@@ -59,6 +59,7 @@ type Cloud struct {
 
 	mu    sync.Mutex
 	keyID string // what Prime calls our bootstrap key; "" = not asked yet
+	keyOf string // that key
 }
 
 var (
@@ -71,7 +72,7 @@ func New(cfg Config) (*Cloud, error) {
 	if cfg.BaseURL == "" {
 		cfg.BaseURL = BaseURL
 	}
-	if cfg.Pusher.Key == nil {
+	if cfg.Pusher.Key == nil && cfg.Pusher.Keys == nil {
 		return nil, errors.New("prime: there is no bootstrap key")
 	}
 	api, err := cloudapi.New(cloudapi.Config{

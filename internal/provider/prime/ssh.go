@@ -29,13 +29,13 @@ type sshKeyRequest struct {
 // bootstrapKey is what Prime calls our bootstrap key, which it is told once. Of
 // two nodes that tell it at the same time both keys are right.
 func (c *Cloud) bootstrapKey(ctx context.Context) (string, error) {
+	own := c.pusher.PublicKey()
 	c.mu.Lock()
-	known := c.keyID
+	known, of := c.keyID, c.keyOf
 	c.mu.Unlock()
-	if known != "" {
+	if known != "" && of == own {
 		return known, nil
 	}
-	own := c.pusher.PublicKey()
 	var found string
 	err := each(ctx, c, "/ssh_keys/", func(k sshKey) {
 		if found == "" && sameKey(k.PublicKey, own) {
@@ -56,7 +56,7 @@ func (c *Cloud) bootstrapKey(ctx context.Context) (string, error) {
 		}
 	}
 	c.mu.Lock()
-	c.keyID = found
+	c.keyID, c.keyOf = found, own
 	c.mu.Unlock()
 	return found, nil
 }
