@@ -39,6 +39,11 @@ func OpenAdmin(ctx context.Context, c Config, logs io.Writer) (*Admin, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Failpoint != "" {
+		if err := fail.Arm(c.Failpoint); err != nil {
+			return nil, errors.Join(err, a.close(ctx))
+		}
+	}
 	return &Admin{app: a}, nil
 }
 

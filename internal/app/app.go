@@ -26,6 +26,7 @@ import (
 	"homeport.dev/homeport/internal/interest"
 	"homeport.dev/homeport/internal/mail"
 	"homeport.dev/homeport/internal/mail/mailbox"
+	"homeport.dev/homeport/internal/masterkey"
 	"homeport.dev/homeport/internal/meter"
 	"homeport.dev/homeport/internal/notice"
 	"homeport.dev/homeport/internal/offer"
@@ -37,7 +38,6 @@ import (
 	"homeport.dev/homeport/internal/provider/docker"
 	"homeport.dev/homeport/internal/provider/sandbox"
 	"homeport.dev/homeport/internal/queue"
-	"homeport.dev/homeport/internal/seal"
 	"homeport.dev/homeport/internal/sshkey"
 	"homeport.dev/homeport/internal/statement"
 	"homeport.dev/homeport/internal/team"
@@ -65,8 +65,7 @@ type App struct {
 	embedded *pg.Embedded
 	pool     *pgxpool.Pool
 	hub      *pg.Hub
-	box      *seal.Box
-	secret   []byte // signs the folder store's grants
+	ring     *masterkey.Ring
 	queue    *queue.Queue
 	loops    loops
 
@@ -243,6 +242,9 @@ func (a *App) close(ctx context.Context) error {
 	if a.hub != nil {
 		errs = append(errs, a.hub.Stop(ctx))
 	}
+	if a.ring != nil {
+		a.leave(ctx)
+	}
 	if a.pool != nil {
 		a.pool.Close()
 	}
@@ -250,6 +252,15 @@ func (a *App) close(ctx context.Context) error {
 		errs = append(errs, a.embedded.Stop(ctx))
 	}
 	return errors.Join(errs...)
+}
+
+// leave tells the other nodes that this one is gone, which they find out anyway.
+func (a *App) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if err := a.ring.Leave(ctx); err != nil {
+		a.logger.WarnContext(ctx, "the other nodes were not told of the end", "err", err)
+	}
 }
 
 // collector is what a person is told of who collects the money.

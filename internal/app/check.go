@@ -1,7 +1,6 @@
 package app
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,10 +15,10 @@ import (
 
 	"homeport.dev/homeport/internal/clock"
 	"homeport.dev/homeport/internal/dns"
+	"homeport.dev/homeport/internal/masterkey"
 	"homeport.dev/homeport/internal/offer"
 	"homeport.dev/homeport/internal/payment/stripe"
 	"homeport.dev/homeport/internal/pod"
-	"homeport.dev/homeport/internal/seal"
 	"homeport.dev/homeport/internal/volume"
 )
 
@@ -47,8 +46,8 @@ func (c *Config) check() []error {
 	if !c.publicLoopback() && c.SMTPURL == "" {
 		bad("SMTP_URL", "a mail server is needed when the public address is not this machine")
 	}
-	if key, err := hex.DecodeString(c.MasterKey); c.MasterKey != "" && (err != nil || len(key) != seal.KeySize) {
-		bad("MASTER_KEY", "not %d hex digits", 2*seal.KeySize)
+	if err := masterkey.Parse(c.MasterKey, prefix+"MASTER_KEY"); c.MasterKey != "" && err != nil {
+		bad("MASTER_KEY", "%v", err)
 	}
 	for name, one := range map[string]struct {
 		value string

@@ -46,12 +46,8 @@ var clouds = []cloud{
 		func(c *Config) string { return c.HyperstackKey },
 		func(c *Config) string { return c.HyperstackURL },
 		func(a *App, limits cloudapi.Limiter) (provider.Adapter, error) {
-			key, err := a.bootstrapKey(hyperstack.Name)
-			if err != nil {
-				return nil, err
-			}
 			return hyperstack.New(hyperstack.Config{
-				Key: a.config.HyperstackKey, BaseURL: a.config.HyperstackURL, PublicKey: bootstrap.Pusher{Key: key}.PublicKey(),
+				Key: a.config.HyperstackKey, BaseURL: a.config.HyperstackURL, PublicKey: a.pusher(hyperstack.Name).PublicKey(),
 				Limiter: limits, Clock: a.clock, Logger: a.logger,
 			})
 		},
@@ -61,12 +57,8 @@ var clouds = []cloud{
 		func(c *Config) string { return c.LambdaKey },
 		func(c *Config) string { return c.LambdaBase },
 		func(a *App, limits cloudapi.Limiter) (provider.Adapter, error) {
-			key, err := a.bootstrapKey(lambda.Name)
-			if err != nil {
-				return nil, err
-			}
 			return lambda.New(lambda.Config{
-				Key: a.config.LambdaKey, BaseURL: a.config.LambdaBase, PublicKey: bootstrap.Pusher{Key: key}.PublicKey(),
+				Key: a.config.LambdaKey, BaseURL: a.config.LambdaBase, PublicKey: a.pusher(lambda.Name).PublicKey(),
 				Limiter: limits, Clock: a.clock, Logger: a.logger,
 			})
 		},
@@ -76,12 +68,8 @@ var clouds = []cloud{
 		func(c *Config) string { return c.PrimeKey },
 		func(c *Config) string { return c.PrimeBase },
 		func(a *App, limits cloudapi.Limiter) (provider.Adapter, error) {
-			key, err := a.bootstrapKey(prime.Name)
-			if err != nil {
-				return nil, err
-			}
 			return prime.New(prime.Config{
-				Key: a.config.PrimeKey, BaseURL: a.config.PrimeBase, Pusher: bootstrap.Pusher{Key: key}, Limiter: limits, Clock: a.clock, Logger: a.logger,
+				Key: a.config.PrimeKey, BaseURL: a.config.PrimeBase, Pusher: a.pusher(prime.Name), Limiter: limits, Clock: a.clock, Logger: a.logger,
 			})
 		},
 	},
@@ -127,19 +115,23 @@ var clouds = []cloud{
 	},
 }
 
-// bootstrapKey is the key by which agents are brought to the machines of a cloud
-// that takes no script, or the one that a cloud wants on every machine: the same
-// on all nodes, and another for each cloud.
-func (a *App) bootstrapKey(cloud string) (ssh.Signer, error) {
-	master, err := a.masterKey()
-	if err != nil {
-		return nil, err
+// pusher brings agents to the machines of a cloud that takes no script, by a key
+// that is the same on all nodes, and another for each cloud. It follows the
+// master keys; machines that were made before a rotation are let in to as well.
+func (a *App) pusher(cloud string) bootstrap.Pusher {
+	return bootstrap.Pusher{Keys: func() []ssh.Signer { return bootstrapKeys(a.ring.Derived("bootstrap key at " + cloud)) }}
+}
+
+func bootstrapKeys(seeds [][]byte) []ssh.Signer {
+	keys := make([]ssh.Signer, len(seeds))
+	for i, seed := range seeds {
+		key, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(seed))
+		if err != nil {
+			panic(err) // it knows keys of this kind
+		}
+		keys[i] = key
 	}
-	key, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(derived(master, "bootstrap key at "+cloud)))
-	if err != nil {
-		return nil, fmt.Errorf("bootstrap key at %s: %w", cloud, err)
-	}
-	return key, nil
+	return keys
 }
 
 // realOffersEvery is how often a real cloud's list is asked for.

@@ -2,11 +2,16 @@ package app
 
 import (
 	"bytes"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"homeport.dev/homeport/internal/clock"
+	"homeport.dev/homeport/internal/masterkey"
+	"homeport.dev/homeport/internal/pg/pgtest"
 )
 
 // A real cloud's key switches it on, and nothing else; where it could be
@@ -90,11 +95,11 @@ func TestBootstrapKeyIsTheSameOnAllNodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		key, err := (&App{config: c}).bootstrapKey(cloud)
-		if err != nil {
+		a := &App{config: c, pool: pgtest.New(t), clock: clock.New(), logger: slog.New(slog.DiscardHandler)}
+		if a.ring, err = masterkey.Open(t.Context(), a.masterKeys()); err != nil {
 			t.Fatal(err)
 		}
-		return key.PublicKey().Marshal()
+		return a.pusher(cloud).Keys()[0].PublicKey().Marshal()
 	}
 	one, two := strings.Repeat("1a", 32), strings.Repeat("2b", 32)
 	if !bytes.Equal(keyOf(one, "prime"), keyOf(one, "prime")) {

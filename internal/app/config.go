@@ -51,7 +51,7 @@ type Config struct {
 	StripeBase    string `name:"STRIPE_API_BASE" doc:"address of Stripe's API; empty: https://api.stripe.com"`
 	StripeTax     string `name:"STRIPE_TAX" default:"none" doc:"tax on top of the prices: none, or automatic by Stripe Tax"`
 	StripeTest    string `name:"STRIPE_TEST_RENTS" default:"no" doc:"whether test money may rent at real clouds: no, or yes for a stage where those who try things may cost real money"`
-	MasterKey     string `name:"MASTER_KEY" secret:"true" doc:"64 hex digits that seal secrets in the database; empty: drawn once into the state folder"`
+	MasterKey     string `name:"MASTER_KEY" secret:"true" doc:"keys of 64 hex digits, separated by commas, that seal secrets in the database; empty: in master.key of the state folder, drawn once"`
 	HyperstackKey string `name:"HYPERSTACK_API_KEY" secret:"true" doc:"key of the Hyperstack account to rent from; empty: it is not rented from"`
 	HyperstackURL string `name:"HYPERSTACK_BASE_URL" doc:"address of Hyperstack's API; empty: https://infrahub-api.nexgencloud.com/v1"`
 	LambdaKey     string `name:"LAMBDA_API_KEY" secret:"true" doc:"key of the Lambda Cloud account to rent from; empty: it is not rented from"`

@@ -95,6 +95,7 @@ func (a *App) background() []loop {
 func (a *App) always() []loop {
 	return []loop{
 		{"clock", time.Second, a.followClock},
+		{"master keys", 2 * time.Second, a.ring.Follow},
 		{"node", 2 * time.Second, a.pods.Beat},
 		{"pods", 500 * time.Millisecond, func(ctx context.Context) error {
 			due, err := a.pods.Sweep(ctx)

@@ -171,6 +171,9 @@ func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 	if err := a.pool.Ping(ctx); err != nil {
 		state["status"], state["database"], status = "not ready", "does not answer", http.StatusServiceUnavailable
 	}
+	if a.ring.Err() != nil { // the log says why
+		state["status"], state["keys"], status = "not ready", "the current master key is missing", http.StatusServiceUnavailable
+	}
 	if !a.ready.Load() {
 		state["status"], status = "not ready", http.StatusServiceUnavailable
 	}

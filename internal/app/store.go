@@ -88,15 +88,19 @@ func (a *App) openStore(ctx context.Context) (objectStore, error) {
 	return s, nil
 }
 
+// grantPurpose is what the folder's grants are signed for.
+const grantPurpose = "volume store grants"
+
 func (a *App) openFolder(ctx context.Context) (objectStore, error) {
 	folder := filepath.Join(a.config.StateDir, "blobs")
 	if u, err := url.Parse(a.config.BlobURL); err == nil && u.Scheme == "file" {
 		folder = u.Path
 	}
-	s, err := dir.New(folder, a.secret, a.clock.Wall)
+	s, err := dir.New(folder, a.ring.Derived(grantPurpose)[0], a.clock.Wall)
 	if err != nil {
 		return nil, err
 	}
+	a.ring.OnUse(func() { s.Use(a.ring.Derived(grantPurpose)) })
 	a.objects, a.blobs = s.Handler(), s.Path
 	return s, a.movedTo(ctx, s, "folder "+s.Path(""), struct{}{})
 }

@@ -19,6 +19,7 @@ import (
 	"homeport.dev/homeport/internal/interest"
 	"homeport.dev/homeport/internal/mail"
 	"homeport.dev/homeport/internal/mail/mailbox"
+	"homeport.dev/homeport/internal/masterkey"
 	"homeport.dev/homeport/internal/meter"
 	"homeport.dev/homeport/internal/notice"
 	"homeport.dev/homeport/internal/offer"
@@ -30,7 +31,6 @@ import (
 	"homeport.dev/homeport/internal/provider"
 	"homeport.dev/homeport/internal/provider/sandbox"
 	"homeport.dev/homeport/internal/queue"
-	"homeport.dev/homeport/internal/seal"
 	"homeport.dev/homeport/internal/sshkey"
 	"homeport.dev/homeport/internal/statement"
 	"homeport.dev/homeport/internal/team"
@@ -40,14 +40,10 @@ import (
 
 // wire makes every service, in the order of their dependencies.
 func (a *App) wire(ctx context.Context) error {
-	master, err := a.masterKey()
-	if err != nil {
+	var err error
+	if a.ring, err = masterkey.Open(ctx, a.masterKeys()); err != nil {
 		return err
 	}
-	if a.box, err = seal.New(master); err != nil {
-		return err
-	}
-	a.secret = derived(master, "volume store grants")
 	a.hub = pg.NewHub(a.pool, a.logger)
 	if a.queue, err = queue.New(a.pool, a.logger); err != nil {
 		return err
@@ -117,7 +113,7 @@ func (a *App) wirePeople() error {
 	})
 	var err error
 	a.auth, err = auth.New(auth.Deps{
-		Pool: a.pool, Clock: a.clock, Queue: a.queue, Box: a.box, Logger: a.logger, Hub: a.hub, Mail: a.sender,
+		Pool: a.pool, Clock: a.clock, Queue: a.queue, Box: a.ring.Box(), Logger: a.logger, Hub: a.hub, Mail: a.sender,
 		PublicURL: a.config.PublicURL, SignUp: auth.SignUp(a.config.Signup),
 		Invited: func(ctx context.Context, tx pgx.Tx, email string) (bool, error) {
 			return a.teams.IsInvitedTx(ctx, tx, email)
@@ -164,7 +160,7 @@ func (a *App) wirePods(ctx context.Context) error {
 		return err
 	}
 	a.volumes = volume.New(volume.Deps{
-		Pool: a.pool, Clock: a.clock, Jobs: a.queue, Logger: a.logger, Box: a.box, Store: store, Signer: store, Wallet: a.wallet,
+		Pool: a.pool, Clock: a.clock, Jobs: a.queue, Logger: a.logger, Box: a.ring.Box(), Store: store, Signer: store, Wallet: a.wallet,
 		Retention: keep, Unchecked: a.unchecked,
 		OnCommitTx: func(ctx context.Context, tx pgx.Tx, volumeID, podID uuid.UUID, final bool, at time.Time) error {
 			return a.pods.NoteCommitTx(ctx, tx, volumeID, podID, final, at)
@@ -184,7 +180,7 @@ func (a *App) wirePods(ctx context.Context) error {
 		return err
 	}
 	a.pods = pod.New(pod.Deps{
-		Pool: a.pool, Clock: a.clock, Jobs: a.queue, Box: a.box, Logger: a.logger, Wallet: a.wallet, Volumes: a.volumes,
+		Pool: a.pool, Clock: a.clock, Jobs: a.queue, Box: a.ring.Box(), Logger: a.logger, Wallet: a.wallet, Volumes: a.volumes,
 		Offers: a.offers, Keys: a.keys, Teams: a.teams, Mail: a.sender, Adapters: rents, DNS: a.names(ctx), Host: a.config.PodHost,
 		AgentURL: a.config.PublicURL, Limits: pod.Limits{MinRunway: runway, PortFirst: first, PortLast: last, Preflight: preflight}, Listen: a.hub.Subscribe, Notify: pg.NotifyTx,
 	})
@@ -294,7 +290,7 @@ func (a *App) processor(ctx context.Context) (payment.Processor, error) {
 	}
 	var err error
 	a.testpay, err = testpay.New(ctx, testpay.Deps{
-		Pool: a.pool, Clock: a.clock, Jobs: a.queue, Box: a.box, Logger: a.logger, PublicURL: c.PublicURL,
+		Pool: a.pool, Clock: a.clock, Jobs: a.queue, Box: a.ring.Box(), Logger: a.logger, PublicURL: c.PublicURL,
 		WebhookURL: "http://" + c.Addr + "/webhooks/stripe",
 	})
 	if err != nil {

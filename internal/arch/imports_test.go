@@ -28,6 +28,7 @@ var may = map[string]string{
 	"mail/mailbox": "mail pg clock id fault",
 	"idem":         "base",
 	"audit":        "base",
+	"masterkey":    "base",
 
 	// Domain: holds the rules.
 	"team":               "base audit",

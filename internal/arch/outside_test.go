@@ -18,7 +18,7 @@ type outsideRule struct {
 
 var outsideRules = []outsideRule{
 	{
-		"github.com/jackc/pgx", "pg pg/pgtest job idem audit mail/mailbox app queue payment/testpay team team/teamtest auth sshkey " +
+		"github.com/jackc/pgx", "pg pg/pgtest job idem audit masterkey mail/mailbox app queue payment/testpay team team/teamtest auth sshkey " +
 			"interest wallet notice volume offer pod meter payment statement provider/ratelimit sim", "SQL lives in the domain, never in an edge",
 	},
 	{"github.com/riverqueue/river", "queue pg", "the domain knows job.Queue; pg runs its migrations"},

@@ -26,6 +26,9 @@ func TestJourneySurvivesAKillAtEachFailpoint(t *testing.T) {
 	t.Parallel()
 	slots := make(chan struct{}, 2) // two servers at once are enough for two cores
 	for _, name := range fail.Names {
+		if strings.HasPrefix(name, "keys.") {
+			continue // see TestMasterKeyIsRotatedUnderAPodAndTwoNodes
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			slots <- struct{}{}

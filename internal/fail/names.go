@@ -1,7 +1,7 @@
 package fail
 
 // Names is the registry: every failpoint of the product, in the order of the
-// main job, automatic top-ups after its payment. A test of internal/arch holds
+// main job, automatic top-ups after its payment, then the operator's commands. A test of internal/arch holds
 // it equal to the calls of Point, and the failpoint test kills the server at
 // each one.
 var Names = []string{
@@ -28,4 +28,10 @@ var Names = []string{
 	"wallet.settle.inserted",     // inside the settlement's transaction
 	"wallet.settle.committed",    // settled, the sweep goes on
 	"meter.exhaust.committed",    // meters ended, pods are switching off
+	"keys.next.written",          // a new master key is in the file, the database does not know it
+	"keys.next.committed",        // the database knows it, it seals nothing yet
+	"keys.current.committed",     // it is current, nothing is sealed again yet
+	"keys.batch.committed",       // some values are sealed again
+	"keys.retired.committed",     // a key is retired, its file is as it was
+	"keys.retired.kept",          // it lies in a file of its own, and in the key file as well
 }
