@@ -17,7 +17,7 @@ import (
 type bank struct {
 	mu       sync.Mutex
 	sessions map[string]payment.Session
-	opened   map[string]string // by order
+	opened   map[string]string // by order and customer
 	subs     map[string]payment.Subscription
 	reads    int // of subscriptions
 
@@ -106,13 +106,23 @@ func (b *bank) CreateTopUp(_ context.Context, o payment.Order) (payment.Session,
 	if b.down {
 		return payment.Session{}, errors.New("no route to the bank")
 	}
-	if own, ok := b.opened[o.ID.String()]; ok {
-		return b.sessions[own], nil
+	return b.open(o.CustomerID, payment.Session{OrderID: o.ID, Amount: o.Amount, Currency: "usd"}), nil
+}
+
+// open gives an order its checkout: one for each customer it comes with, as
+// Stripe does by its idempotency key.
+func (b *bank) open(customer string, s payment.Session) payment.Session {
+	key := s.OrderID.String() + ":" + customer
+	if own, ok := b.opened[key]; ok {
+		return b.sessions[own]
 	}
-	s := payment.Session{ID: "cs_" + o.ID.String(), OrderID: o.ID, Amount: o.Amount, Currency: "usd"}
+	s.ID = "cs_" + s.OrderID.String()
+	if _, other := b.sessions[s.ID]; other {
+		s.ID += "_" + customer
+	}
 	s.URL = "https://bank.test/" + s.ID
-	b.sessions[s.ID], b.opened[o.ID.String()] = s, s.ID
-	return s, nil
+	b.sessions[s.ID], b.opened[key] = s, s.ID
+	return s
 }
 
 func (b *bank) CreateSubscription(_ context.Context, o payment.TeamOrder) (payment.Session, error) {
@@ -124,16 +134,9 @@ func (b *bank) CreateSubscription(_ context.Context, o payment.TeamOrder) (payme
 	if b.seen != nil {
 		b.seen(o)
 	}
-	if own, ok := b.opened[o.ID.String()]; ok {
-		return b.sessions[own], nil
-	}
-	s := payment.Session{
-		ID: "cs_" + o.ID.String(), Mode: payment.SubscriptionMode, OrderID: o.ID,
-		Amount: o.SeatPrice * money.USD(o.Seats), Currency: "usd",
-	}
-	s.URL = "https://bank.test/" + s.ID
-	b.sessions[s.ID], b.opened[o.ID.String()] = s, s.ID
-	return s, nil
+	return b.open(o.CustomerID, payment.Session{
+		Mode: payment.SubscriptionMode, OrderID: o.ID, Amount: o.SeatPrice * money.USD(o.Seats), Currency: "usd",
+	}), nil
 }
 
 func (b *bank) ReadSubscription(_ context.Context, subscriptionID string) (payment.Subscription, error) {

@@ -42,13 +42,13 @@ const sqlInsertTopUp = `
 insert into topup (id, team_id, user_id, amount_usd_micro, processor, status, created_at, opened_at, read_at)
 values (@id, @team, @user, @amount, @processor, 'open', @now, @wall, @read)`
 
-const sqlSetSession = `update topup set session_id = $2 where id = $1 and session_id is null`
+const sqlSetSession = `update topup set session_id = coalesce(session_id, $2) where id = $1 returning session_id`
 
 // sqlSetBothSessions does so for a top-up whose card is saved: both orders have
 // one id.
 const sqlSetBothSessions = `
-with card as (update card_setup set session_id = $2 where id = $1 and session_id is null)
-update topup set session_id = $2 where id = $1 and session_id is null`
+with card as (update card_setup set session_id = coalesce(session_id, $2) where id = $1)
+update topup set session_id = coalesce(session_id, $2) where id = $1 returning session_id`
 
 // A CreditRequest is what somebody wants to pay.
 type CreditRequest struct {
@@ -60,7 +60,8 @@ type CreditRequest struct {
 // returns the address that the payer goes to. A request repeated under its
 // Idempotency-Key gets the checkout of the first one. The scope needs the right
 // team.Fund, and team.Manage where the card is to be saved. The faults are
-// ErrAmount, ErrNotSetUp, ErrUnavailable and those of team.LockTx and idem.RunTx.
+// ErrAmount, ErrNotSetUp, ErrUnavailable, ErrOutdated and those of team.LockTx
+// and idem.RunTx.
 func (s *Service) CheckoutCredit(ctx context.Context, scope team.Scope, r CreditRequest, once idem.Request) (string, error) {
 	if s.Processor == nil {
 		return "", ErrNotSetUp
@@ -116,7 +117,8 @@ func (s *Service) CheckoutCredit(ctx context.Context, scope team.Scope, r Credit
 }
 
 // open asks the processor for the checkout of an order that is committed, and
-// records it with a statement.
+// records it with a statement, which tells the one that is recorded. Nobody is
+// sent to any other: what is paid there would be refused.
 func (s *Service) open(ctx context.Context, order uuid.UUID, record string, create func() (Session, error)) (string, error) {
 	fail.Point("payment.checkout.committed")
 	session, err := create()
@@ -126,8 +128,12 @@ func (s *Service) open(ctx context.Context, order uuid.UUID, record string, crea
 	if err != nil {
 		return "", ErrUnavailable.Because(fmt.Errorf("open the checkout of order %s: %w", order, err))
 	}
-	if _, err := s.Pool.Exec(ctx, record, order, session.ID); err != nil {
+	var recorded string
+	if err := s.Pool.QueryRow(ctx, record, order, session.ID).Scan(&recorded); err != nil {
 		return "", fmt.Errorf("record the checkout of order %s: %w", order, err)
+	}
+	if recorded != session.ID {
+		return "", ErrOutdated
 	}
 	return session.URL, nil
 }

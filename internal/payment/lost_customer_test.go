@@ -3,12 +3,14 @@ package payment_test
 import (
 	"context"
 	"errors"
+	"path"
 	"testing"
 	"time"
 
 	"homeport.dev/homeport/internal/idem"
 	"homeport.dev/homeport/internal/money"
 	"homeport.dev/homeport/internal/payment"
+	"homeport.dev/homeport/internal/team/teamtest"
 )
 
 // A forgetful bank lost customers: somebody deleted them there.
@@ -49,6 +51,13 @@ func (f *forgetful) CreateCardSetup(ctx context.Context, o payment.CardOrder) (p
 		return payment.Session{}, err
 	}
 	return f.bank.CreateCardSetup(ctx, o)
+}
+
+func (f *forgetful) CreateSubscription(ctx context.Context, o payment.TeamOrder) (payment.Session, error) {
+	if err := f.check(o.CustomerID); err != nil {
+		return payment.Session{}, err
+	}
+	return f.bank.CreateSubscription(ctx, o)
 }
 
 func (f *forgetful) Charge(ctx context.Context, c payment.Charge) (payment.Payment, error) {
@@ -105,6 +114,74 @@ func TestATeamWhoseCustomerIsGoneGetsAnother(t *testing.T) {
 			t.Errorf("%s: automatic top-ups are %+v", name, a)
 		}
 		p.told(payment.NewsCardRemoved)
+	}
+}
+
+// A request that is repeated after its customer was lost leads to no checkout
+// whose payment would be refused: to none at all. Whoever was sent to one pays.
+func TestARepeatAfterALostCustomerLeadsToNoOtherCheckout(t *testing.T) {
+	t.Parallel()
+	credit := func(save bool) func(*purser, idem.Request) (string, error) {
+		return func(p *purser, once idem.Request) (string, error) {
+			return p.pay.CheckoutCredit(t.Context(), p.scope, payment.CreditRequest{Amount: "25", SaveCard: save}, once)
+		}
+	}
+	for name, buy := range map[string]func(*purser, idem.Request) (string, error){
+		"credit":            credit(false),
+		"credit and a card": credit(true),
+		"a card": func(p *purser, once idem.Request) (string, error) {
+			return p.pay.CheckoutCard(t.Context(), p.scope, once)
+		},
+	} {
+		p := newPurser(t)
+		one := idem.Request{Scope: "someone", Key: "one", BodyHash: []byte("hash"), Wall: p.clock.Wall()}
+		first, err := buy(p, one)
+		p.must(err)
+		p.forget()
+		second, err := buy(p, idem.Request{})
+		p.must(err)
+		if again, err := buy(p, one); !errors.Is(err, payment.ErrOutdated) {
+			t.Errorf("%s: repeated: %q, %v", name, again, err)
+		}
+		if len(p.bank.opened) != 4 { // with that of the card it had: the repeat made one
+			t.Errorf("%s: %d checkouts were opened: this tests nothing", name, len(p.bank.opened))
+		}
+		if name == "a card" {
+			continue
+		}
+		for _, address := range []string{first, second} {
+			p.mustReceive(paid(p.bank.sessions[path.Base(address)], "pi_"+path.Base(address)))
+		}
+		p.want(50*money.Dollar, 2)
+	}
+}
+
+// The same for the plan of a new team.
+func TestARepeatAfterANewTeamsCustomerIsLost(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	who := teamtest.Person()
+	one := idem.Request{Scope: "someone", Key: "one", BodyHash: []byte("hash"), Wall: d.clock.Wall()}
+	buy := func() (string, error) {
+		return d.pay.CheckoutTeam(t.Context(), who, payment.TeamRequest{Name: "Docks", Members: "2"}, one)
+	}
+	first, err := buy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var customer string
+	if err := d.pool.QueryRow(t.Context(), `select customer_id from payment_customer`).Scan(&customer); err != nil {
+		t.Fatal(err)
+	}
+	d.pay.Processor = &forgetful{bank: d.bank, gone: map[string]bool{customer: true}}
+	if again, err := buy(); !errors.Is(err, payment.ErrOutdated) {
+		t.Errorf("repeated: %q, %v", again, err)
+	}
+	d.bank.subs["sub_1"] = payment.Subscription{ID: "sub_1", CustomerID: customer, Status: "active", Seats: 2}
+	d.mustReceive(subscribed(d.bank.sessions[path.Base(first)], "sub_1"))
+	info, err := d.teams.UserInfo(t.Context(), who)
+	if err != nil || len(info.Teams) != 2 {
+		t.Errorf("who was sent to the first one has %d teams, %v", len(info.Teams), err)
 	}
 }
 

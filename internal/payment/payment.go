@@ -30,6 +30,9 @@ var (
 	// ErrAmount occurs for an amount that is no number of 0.01 to 10,000 with
 	// at most 2 decimals, or below the processor's own minimum.
 	ErrAmount = fault.New(fault.Invalid, "amount_invalid", "Please enter an amount from $0.01 to $10,000.")
+	// ErrOutdated occurs for a request repeated under its Idempotency-Key whose
+	// checkout the processor would not open again: its customer is another by now.
+	ErrOutdated = fault.New(fault.Conflict, "checkout_outdated", "This checkout can no longer be opened. Please start again with a new one.")
 	// ErrTooLarge occurs for an event whose body is over MaxEventSize.
 	ErrTooLarge = fault.New(fault.TooLarge, "event_too_large", "The event is too large.")
 	// ErrSignature occurs for an event that the processor did not sign, that was

@@ -28,13 +28,7 @@ func (b *bank) CreateCardSetup(_ context.Context, o payment.CardOrder) (payment.
 	if b.down {
 		return payment.Session{}, errors.New("no route to the bank")
 	}
-	if own, ok := b.opened[o.ID.String()]; ok {
-		return b.sessions[own], nil
-	}
-	s := payment.Session{ID: "cs_" + o.ID.String(), Mode: payment.CardMode, OrderID: o.ID}
-	s.URL = "https://bank.test/" + s.ID
-	b.sessions[s.ID], b.opened[o.ID.String()] = s, s.ID
-	return s, nil
+	return b.open(o.CustomerID, payment.Session{Mode: payment.CardMode, OrderID: o.ID}), nil
 }
 
 func (b *bank) ReadCard(ctx context.Context, sessionID string) (payment.Session, payment.Card, error) {

@@ -34,13 +34,13 @@ const sqlInsertSetup = `
 insert into card_setup (id, team_id, user_id, processor, status, created_at, opened_at, read_at)
 values (@id, @team, @user, @processor, 'open', @now, @wall, @read)`
 
-const sqlSetSetupSession = `update card_setup set session_id = $2 where id = $1 and session_id is null`
+const sqlSetSetupSession = `update card_setup set session_id = coalesce(session_id, $2) where id = $1 returning session_id`
 
 // CheckoutCard opens a checkout that saves a card for automatic top-ups, and
 // returns the address that the payer goes to. A request repeated under its
 // Idempotency-Key gets the checkout of the first one. The scope needs the right
-// team.Manage. The faults are ErrNotSetUp, ErrUnavailable and those of
-// team.LockTx and idem.RunTx.
+// team.Manage. The faults are ErrNotSetUp, ErrUnavailable, ErrOutdated and
+// those of team.LockTx and idem.RunTx.
 func (s *Service) CheckoutCard(ctx context.Context, scope team.Scope, once idem.Request) (string, error) {
 	scope, err := scope.Require(team.Manage)
 	if err != nil {

@@ -38,7 +38,7 @@ insert into team_checkout (id, team_id, user_id, name, description, seats, seat_
   created_at, expires_at, opened_at, seen_at, read_at)
 values (@id, @team, @user, @name, @description, @seats, @price, @processor, 'open', @now, @expires, @wall, @wall, @read)`
 
-const sqlSetTeamSession = `update team_checkout set session_id = $2 where id = $1 and session_id is null`
+const sqlSetTeamSession = `update team_checkout set session_id = coalesce(session_id, $2) where id = $1 returning session_id`
 
 // CheckoutTeam opens a checkout over the monthly subscription of a new team
 // and returns the address that the payer goes to. The team is reserved at
