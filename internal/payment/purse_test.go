@@ -38,6 +38,18 @@ func (b *bank) ReadCard(ctx context.Context, sessionID string) (payment.Session,
 	return s, b.cards[sessionID], err
 }
 
+// cardOf is a card that some checkout saved.
+func (b *bank) cardOf(cardID string) payment.Card {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, card := range b.cards {
+		if card.ID == cardID {
+			return card
+		}
+	}
+	return payment.Card{}
+}
+
 func (b *bank) FindCard(_ context.Context, cardID string) (payment.Card, bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -79,6 +79,62 @@ func TestATopUpKeepsItsCard(t *testing.T) {
 	}
 }
 
+// A card that is saved again, from a checkout that was open beside another or
+// was filled in by the processor, stays the team's and goes on paying.
+func TestTheCardThatTheTeamHasIsSavedAgain(t *testing.T) {
+	t.Parallel()
+	for name, again := range map[string]func(*purser, payment.Card){
+		"with a top-up": func(p *purser, card payment.Card) {
+			s := p.topUpAndSave()
+			p.bank.cards[s.ID] = card
+			p.bank.settle(s.ID, "pi_1")
+			p.mustReceive(paid(s, "pi_1"))
+			p.work()
+			p.want(25*money.Dollar, 1)
+		},
+		"without one": func(p *purser, card payment.Card) { p.save(card.ID) },
+	} {
+		p := newPurser(t)
+		card := p.bank.cardOf("pm_1")
+		p.agree("500")
+		again(p, card)
+		p.clock.Advance(25 * time.Hour)
+		p.sweep()
+		p.work()
+		p.wantCard(name, card)
+		if a := p.auto(); a.State == payment.AutoOff || a.Card == nil || p.bank.detached["pm_1"] {
+			t.Errorf("%s: automatic top-ups are %s, the processor forgot the card: %t", name, a.State, p.bank.detached["pm_1"])
+		}
+	}
+}
+
+// A card that was removed while its checkout was open stays removed, and takes
+// the place of no other one.
+func TestARemovedCardDoesNotComeBack(t *testing.T) {
+	t.Parallel()
+	p := newPurser(t)
+	s := p.topUpAndSave()
+	p.bank.cards[s.ID] = p.bank.cardOf("pm_1")
+	p.save("pm_2")
+	p.bank.settle(s.ID, "pi_1")
+	p.mustReceive(paid(s, "pi_1"))
+	p.work()
+	p.sweep()
+	p.work()
+	p.want(25*money.Dollar, 1)
+	p.wantCard("afterwards", p.bank.cardOf("pm_2"))
+	if !p.bank.detached["pm_1"] || p.bank.detached["pm_2"] {
+		t.Errorf("the processor forgot %v", p.bank.detached)
+	}
+	var status string
+	var saves int
+	p.must(p.pool.QueryRow(t.Context(), `select status from card_setup where id = $1`, s.OrderID).Scan(&status))
+	p.must(p.pool.QueryRow(t.Context(), `select count(*) from audit_log where action = 'team.card_save'`).Scan(&saves))
+	if status != "failed" || saves != 2 {
+		t.Errorf("its order is %s, %d cards were said to be saved", status, saves)
+	}
+}
+
 // What is paid with something that is no card is credited all the same; what is
 // not paid keeps no card.
 func TestATopUpWithoutACard(t *testing.T) {

@@ -186,10 +186,16 @@ func (s *Service) readSetup(ctx context.Context, order uuid.UUID) error {
 	return pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error { return s.keep(ctx, tx, t, session, card) })
 }
 
-const sqlInsertCard = `
+const sqlLockCard = `select team_id = $2 and removed_at is null from payment_card where id = $1 for update`
+
+const sqlReplaceCard = `
+update payment_card set removed_at = $3, detach_at = $4 where team_id = $1 and removed_at is null and id <> $2`
+
+const sqlSaveCard = `
 insert into payment_card (id, team_id, processor, user_id, brand, last4, exp_month, exp_year, saved_at, read_at)
 values (@id, @team, @processor, @user, @brand, @last4, @month, @year, @now, @read)
-on conflict (id) do nothing`
+on conflict (id) do update set user_id = excluded.user_id, brand = excluded.brand, last4 = excluded.last4,
+  exp_month = excluded.exp_month, exp_year = excluded.exp_year, saved_at = excluded.saved_at, read_at = excluded.read_at`
 
 const sqlTryNewCard = `
 update auto_topup set failures = 0, due_at = $2, waits = null, news = null, updated_at = $2 where team_id = $1 and enabled`
@@ -218,8 +224,12 @@ func (s *Service) keep(ctx context.Context, tx pgx.Tx, of *setup, session Sessio
 	case card.ID == "":
 		return nil
 	}
-	if err := s.replace(ctx, tx, t, card, now); err != nil {
+	kept, err := s.replace(ctx, tx, t, card, now)
+	if err != nil {
 		return fmt.Errorf("keep card %s of team %s: %w", card.ID, t.TeamID, err)
+	}
+	if !kept {
+		return nil
 	}
 	if active, err := s.isActive(ctx, tx, t.TeamID); err != nil || !active {
 		if err == nil {
@@ -236,20 +246,32 @@ func (s *Service) keep(ctx context.Context, tx pgx.Tx, of *setup, session Sessio
 	})
 }
 
-// replace writes a team's new card and has the one before forgotten.
-func (s *Service) replace(ctx context.Context, tx pgx.Tx, t *setup, card Card, now time.Time) error {
-	if _, err := tx.Exec(ctx, sqlRemoveCard, t.TeamID, nil, now, s.Clock.Wall()); err != nil {
-		return err
+// replace writes a team's new card and has the one before forgotten. The card
+// that the team has already stays, and is now kept by who saved it last. One
+// that was removed while its checkout was open is not taken back: the processor
+// is about to forget it. It says whether the card is the team's.
+func (s *Service) replace(ctx context.Context, tx pgx.Tx, t *setup, card Card, now time.Time) (bool, error) {
+	var kept bool
+	err := tx.QueryRow(ctx, sqlLockCard, card.ID, t.TeamID).Scan(&kept)
+	if err == nil && !kept {
+		_, err = tx.Exec(ctx, sqlCloseSetup, t.ID, "failed", nil, now)
+		return false, err
 	}
-	_, err := tx.Exec(ctx, sqlInsertCard, pgx.NamedArgs{
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) { // without a row it is a new one
+		return false, err
+	}
+	if _, err := tx.Exec(ctx, sqlReplaceCard, t.TeamID, card.ID, now, s.Clock.Wall()); err != nil {
+		return false, err
+	}
+	_, err = tx.Exec(ctx, sqlSaveCard, pgx.NamedArgs{
 		"id": card.ID, "team": t.TeamID, "processor": t.Processor, "user": t.UserID, "brand": card.Brand, "last4": card.Last4,
 		"month": card.ExpMonth, "year": card.ExpYear, "now": now, "read": s.Clock.Wall().Add(readDaily),
 	})
 	if err != nil {
-		return err
+		return false, err
 	}
 	_, err = tx.Exec(ctx, sqlCloseSetup, t.ID, "saved", card.ID, now)
-	return err
+	return err == nil, err
 }
 
 func (s *Service) isActive(ctx context.Context, tx pgx.Tx, teamID uuid.UUID) (bool, error) {
