@@ -24,7 +24,7 @@ const (
 
 // A ClearingProblem is a difference between a processor's book and ours.
 type ClearingProblem struct {
-	Subject   string    `db:"subject"`    // the payment, refund, dispute or line
+	Subject   string    `db:"subject"`    // the payment, refund, dispute or line, or all cases of a payment
 	PaymentID string    `db:"payment_id"` // of the subject, if any
 	Kind      string    `db:"kind"`
 	Detail    string    `db:"detail"`        // amounts in USD
@@ -130,7 +130,7 @@ func (p *position) compareCases(add func(subject, kind string, off money.USD, de
 		amounts, debits = amounts+c.amount, debits+got
 	}
 	if want := paid.share(amounts); right && (debits < want-slack || debits > want+slack) {
-		add(p.paymentID, caseDiffers, want-debits, "refunds and disputes took %s of %s, of which %s were credited; %s left the wallet",
+		add(p.paymentID+allCases, caseDiffers, want-debits, "refunds and disputes took %s of %s, of which %s were credited; %s left the wallet",
 			amounts, p.paymentID, want, debits)
 	}
 }
@@ -202,5 +202,6 @@ const (
 	refundPrefix  = "stripe:re:"
 	disputePrefix = "stripe:dp:"
 	returnedKey   = ":returned" // after a case's key: it came back
+	allCases      = ":cases"    // after a payment: what its refunds and disputes are together
 	closingPrefix = "return:"   // of a deleted team's money, from wallet to wallet
 )

@@ -51,15 +51,43 @@ func TestACentMissingFromThePartsIsADifference(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.buy("pi_1", true)
+	d.loseACent("pi_1")
+	d.clock.Advance(day)
+	d.wantProblems(d.reconcile(), money.Cent, "case_differs pi_1:cases")
+}
+
+// What is wrong with a payment hides nothing of what is wrong with its refunds
+// together: both are listed and counted, and each is acknowledged by itself.
+func TestAPaymentAndItsPartsMayBothDiffer(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	s := d.buy("pi_1", true)
+	d.loseACent("pi_1")
+	d.move(payment.PaymentMoved, "pi_1", "", 100, s.OrderID)
+	d.clock.Advance(day)
+	both := []string{"amount_differs pi_1", "case_differs pi_1:cases"}
+	d.wantProblems(d.reconcile(), money.Dollar+money.Cent, both...)
+	if err := d.pay.Acknowledge(t.Context(), "pi_1:cases", "a cent of rounding", "ops"); err != nil {
+		t.Fatal(err)
+	}
+	r, err := d.pay.ReconcileDay(t.Context(), noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.wantProblems(r, money.Dollar, both...)
+}
+
+// loseACent refunds all of a payment in three parts, of which the last one left
+// the wallet with a cent too little.
+func (d *desk) loseACent(paymentID string) {
+	d.t.Helper()
 	for i, cents := range []int64{1000, 1000, 519} {
-		d.move(payment.RefundMoved, "pi_1", "re_"+strconv.Itoa(i), -cents, uuid.Nil)
+		d.move(payment.RefundMoved, paymentID, "re_"+strconv.Itoa(i), -cents, uuid.Nil)
 		if i < 2 {
-			d.mustReceive(about("refund.created", "re_"+strconv.Itoa(i), "pi_1", "succeeded", cents))
+			d.mustReceive(about("refund.created", "re_"+strconv.Itoa(i), paymentID, "succeeded", cents))
 		}
 	}
 	d.debit("stripe:re:re_2", "re_2", 515*money.Cent)
-	d.clock.Advance(day)
-	d.wantProblems(d.reconcile(), money.Cent, "case_differs pi_1")
 }
 
 // debit takes money from the wallet as nobody of this package does.

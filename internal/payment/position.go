@@ -272,7 +272,7 @@ update clearing_day set compared_at = $3 where processor = $1 and day = any($2) 
 // none any more, and closes the days.
 func (s *Service) keepProblems(ctx context.Context, days []time.Time, touched []string, problems []ClearingProblem) error {
 	source, now := s.Processor.Source(), s.Clock.Now()
-	slices.SortFunc(problems, func(a, b ClearingProblem) int { return cmp.Compare(a.Subject, b.Subject) }) // one order of locks
+	slices.SortStableFunc(problems, func(a, b ClearingProblem) int { return cmp.Compare(a.Subject, b.Subject) }) // one order of locks
 	subjects := make([]string, 0, len(problems))
 	fresh := make([]bool, len(problems))
 	err := pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
