@@ -159,6 +159,45 @@ func TestLettersOfTopUps(t *testing.T) {
 	}
 }
 
+// Who saved the card hears that it stays when they are made no admin, and how to
+// take it away; nobody else does, and the page shows nothing.
+func TestADemotedPayerHearsThatTheCardStays(t *testing.T) {
+	t.Parallel()
+	q := newQuay(t)
+	ctx := t.Context()
+	ada, bob, eve := q.sailor("ada"), q.sailor("bob"), q.sailor("eve")
+	docks := q.crew(ada, bob, eve)
+	for _, who := range []team.Person{bob, eve} {
+		_, err := q.teams.SetRole(ctx, docks, who.ID, team.Admin)
+		q.must(err)
+	}
+	q.agreeWith(q.scope(bob, docks.TeamID(), team.Manage), testpay.Pay)
+	for _, who := range []team.Person{eve, bob} {
+		_, err := q.teams.SetRole(ctx, docks, who.ID, team.Viewer)
+		q.must(err)
+	}
+	works(q, func(j notice.LetterJob) error { return q.notices.SendLetter(ctx, j) })
+	subjects, text := q.mails(bob.Email)
+	text = strings.Join(strings.Fields(text), " ")
+	if !slices.Equal(subjects, []string{"Your card stays with Docks"}) || strings.Count(text, "http") != 1 ||
+		!strings.Contains(text, "It goes on to pay automatic top-ups: $25.00 when the balance is low, up to $50.00 a month.") {
+		t.Errorf("who saved the card got %q, the last says %s", subjects, text)
+	}
+	for _, other := range []team.Person{ada, eve} {
+		if subjects, _ := q.mails(other.Email); len(subjects) != 0 {
+			t.Errorf("%s got %q", other.Email, subjects)
+		}
+	}
+	if got := q.kinds(docks); len(got) != 0 {
+		t.Errorf("the page shows %v", got)
+	}
+	q.must(q.payments.RemoveCard(ctx, q.scope(bob, docks.TeamID(), team.Read)))
+	works(q, func(j notice.LetterJob) error { return q.notices.SendLetter(ctx, j) })
+	if subjects, _ := q.mails(ada.Email); len(subjects) != 1 || !strings.HasSuffix(subjects[0], "is off: the card is gone") {
+		t.Errorf("the admin got %q once it was taken away", subjects)
+	}
+}
+
 // A card stays the team's when who saved it is removed: the admins are told.
 func TestAdminsHearThatThePayerLeft(t *testing.T) {
 	t.Parallel()

@@ -104,6 +104,9 @@ func (a *App) wirePeople() error {
 			OnLeave: func(ctx context.Context, tx pgx.Tx, teamID, userID uuid.UUID, now time.Time) error {
 				return errors.Join(a.pods.LeaveTx(ctx, tx, teamID, userID, now), a.payments.LeaveTx(ctx, tx, teamID, userID))
 			},
+			OnDemote: func(ctx context.Context, tx pgx.Tx, teamID, userID uuid.UUID) error {
+				return a.payments.DemoteTx(ctx, tx, teamID, userID)
+			},
 		},
 	})
 	a.interest = interest.New(interest.Deps{Pool: a.pool, Clock: a.clock})

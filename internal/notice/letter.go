@@ -20,14 +20,16 @@ import (
 type LetterJob struct {
 	NoticeID uuid.UUID `json:"notice_id"`
 	UserID   uuid.UUID `json:"user_id"`
+	Named    bool      `json:"named,omitempty"` // it is theirs whatever their role
 }
 
 // Kind names the job.
 func (LetterJob) Kind() string { return "notice.letter" }
 
 // SendLetter sends a LetterJob's letter, unless the team has ended, or the
-// person is no admin of it any more. It may run twice: the letter then has the
-// same key. The fault mail.ErrUnavailable means that it should run again.
+// person is no admin of it any more and was not named. It may run twice: the
+// letter then has the same key. The fault mail.ErrUnavailable means that it
+// should run again.
 func (s *Service) SendLetter(ctx context.Context, j LetterJob) error {
 	var n Notice
 	var name, to string
@@ -38,9 +40,11 @@ func (s *Service) SendLetter(ctx context.Context, j LetterJob) error {
 		if name, err = s.Teams.NameTx(ctx, tx, n.TeamID); err != nil {
 			return err
 		}
-		admins, err := s.Teams.AdminsTx(ctx, tx, n.TeamID)
-		if err != nil || !slices.Contains(admins, j.UserID) {
-			return err
+		if !j.Named {
+			admins, err := s.Teams.AdminsTx(ctx, tx, n.TeamID)
+			if err != nil || !slices.Contains(admins, j.UserID) {
+				return err
+			}
 		}
 		to, err = s.Teams.EmailTx(ctx, tx, j.UserID)
 		return err
@@ -137,6 +141,15 @@ var letters = map[Kind]func(name string, f Facts) mail.Layout{
 		return topUp("Who saved the card of "+cut(name)+" has left",
 			f.Card+", which pays the automatic top-ups of the team "+plain(name)+", was saved by somebody who is no longer a member. It goes on to pay "+usd(f.Amount)+" when the balance is low, up to "+usd(f.Limit)+" a month.",
 			"If the card is not the team's to use, remove it on the billing page, and save another one.")
+	},
+	TopUpPayerDemoted: func(name string, f Facts) mail.Layout {
+		pays := "An admin may let it pay automatic top-ups."
+		if f.Amount > 0 {
+			pays = "It goes on to pay automatic top-ups: " + usd(f.Amount) + " when the balance is low, up to " + usd(f.Limit) + " a month."
+		}
+		return topUp("Your card stays with "+cut(name),
+			"You are no longer an admin of the team "+plain(name)+", which keeps the card that you saved, "+card(f.Card)+". "+pays,
+			"If you do not want that, remove the card on the billing page: automatic top-up is off then, and the team's admins are told.")
 	},
 	Spend80: spendLetter("80"),
 	Spend95: spendLetter("95"),

@@ -60,6 +60,7 @@ const (
 	TopUpCapped         Kind = "topup_capped"         // the month's cap is reached
 	TopUpCardRemoved    Kind = "topup_card_removed"   // the card is gone: they are off
 	TopUpPayerLeft      Kind = "topup_payer_left"     // who saved the card left the team: a letter alone
+	TopUpPayerDemoted   Kind = "topup_payer_demoted"  // who saved the card is no admin any more: a letter to them alone
 )
 
 // Facts are the numbers of a notice; those that it does not need are zero.
@@ -86,6 +87,7 @@ type Notice struct {
 	Key      string // what it is told about: with the kind, once per team for ever
 	Facts    Facts
 	PostedAt time.Time // business time
+	To       uuid.UUID `db:"-"` // whose letter it is, whatever their role; uuid.Nil: every admin's
 }
 
 // Deps are what a Service is made of.
@@ -116,8 +118,8 @@ on conflict (team_id, key) do nothing`
 
 const sqlInsertLetter = `insert into notice_letter (notice_id, user_id, queued_at) values ($1, $2, $3)`
 
-// PostTx tells a team something, with a letter to each admin where the kind has
-// one. What was told before is not told again.
+// PostTx tells a team something, with a letter to each admin, or to the one who
+// is named, where the kind has one. What was told before is not told again.
 func (s *Service) PostTx(ctx context.Context, tx pgx.Tx, n Notice) error {
 	n.ID = id.New()
 	facts, err := json.Marshal(n.Facts)
@@ -133,15 +135,17 @@ func (s *Service) PostTx(ctx context.Context, tx pgx.Tx, n Notice) error {
 	if tag.RowsAffected() == 0 || letters[n.Kind] == nil {
 		return nil
 	}
-	admins, err := s.Teams.AdminsTx(ctx, tx, n.TeamID)
-	if err != nil {
-		return err
+	readers := []uuid.UUID{n.To}
+	if n.To == uuid.Nil {
+		if readers, err = s.Teams.AdminsTx(ctx, tx, n.TeamID); err != nil {
+			return err
+		}
 	}
-	for _, admin := range admins {
-		if _, err := tx.Exec(ctx, sqlInsertLetter, n.ID, admin, n.PostedAt); err != nil {
+	for _, reader := range readers {
+		if _, err := tx.Exec(ctx, sqlInsertLetter, n.ID, reader, n.PostedAt); err != nil {
 			return fmt.Errorf("queue a letter of notice %s: %w", n.ID, err)
 		}
-		if err := s.Jobs.AddTx(ctx, tx, LetterJob{NoticeID: n.ID, UserID: admin}, job.Options{MaxAttempts: mail.Attempts}); err != nil {
+		if err := s.Jobs.AddTx(ctx, tx, LetterJob{NoticeID: n.ID, UserID: reader, Named: n.To == reader}, job.Options{MaxAttempts: mail.Attempts}); err != nil {
 			return err
 		}
 	}

@@ -32,6 +32,7 @@ type News struct {
 	Paid   money.USD  // of the month
 	Card   Card       // that paid, or did not
 	NextAt *time.Time // of the next try
+	To     uuid.UUID  // who is told alone; uuid.Nil: every admin
 }
 
 // A NewsKind says what happened.
@@ -45,6 +46,7 @@ const (
 	NewsCapped         NewsKind = "capped"         // the month's cap is reached until NextAt
 	NewsCardRemoved    NewsKind = "card_removed"   // the card is gone, and no admin removed it here: they are off
 	NewsPayerLeft      NewsKind = "payer_left"     // who saved the card is no member any more: it goes on to pay
+	NewsPayerDemoted   NewsKind = "payer_demoted"  // who saved the card is no admin any more, and told so alone
 )
 
 // DueTx has the balance of a team looked at: it fell below what the team

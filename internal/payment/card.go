@@ -164,6 +164,23 @@ func (s *Service) LeaveTx(ctx context.Context, tx pgx.Tx, teamID, userID uuid.UU
 	return s.post(ctx, tx, a, News{Kind: NewsPayerLeft, Key: id.New().String(), Card: card.Card})
 }
 
+// DemoteTx tells who saved a team's card, and is no admin any more, that it stays
+// the team's, and that it is theirs to take away. The team is locked.
+func (s *Service) DemoteTx(ctx context.Context, tx pgx.Tx, teamID, userID uuid.UUID) error {
+	card, err := s.findCard(ctx, tx, teamID)
+	if err != nil || card == nil || card.UserID != userID {
+		return err
+	}
+	a, err := findAuto(ctx, tx, sqlFindAuto, teamID)
+	if err != nil {
+		return err
+	}
+	if a == nil || !a.Enabled { // it pays nothing yet
+		a = &autoRow{TeamID: teamID}
+	}
+	return s.post(ctx, tx, a, News{Kind: NewsPayerDemoted, Key: id.New().String(), Card: card.Card, To: userID})
+}
+
 // removeCards forgets whatever cards a team has, whose row is locked, and turns
 // its automatic top-ups off. It says whether there was one.
 func (s *Service) removeCards(ctx context.Context, tx pgx.Tx, teamID uuid.UUID) (bool, error) {

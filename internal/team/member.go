@@ -82,7 +82,7 @@ func (s *Service) SetRole(ctx context.Context, scope Scope, userID uuid.UUID, ro
 	}
 	var changed Membership
 	err := s.change(ctx, scope, Manage, func(tx pgx.Tx, scope Scope, now time.Time) error {
-		if err := setRoleTx(ctx, tx, scope, userID, role, now); err != nil {
+		if err := s.setRoleTx(ctx, tx, scope, userID, role, now); err != nil {
 			return err
 		}
 		var err error
@@ -92,7 +92,7 @@ func (s *Service) SetRole(ctx context.Context, scope Scope, userID uuid.UUID, ro
 	return changed, err
 }
 
-func setRoleTx(ctx context.Context, tx pgx.Tx, scope Scope, userID uuid.UUID, role Role, now time.Time) error {
+func (s *Service) setRoleTx(ctx context.Context, tx pgx.Tx, scope Scope, userID uuid.UUID, role Role, now time.Time) error {
 	if scope.plan == Hobby && !scope.personal {
 		return ErrRolesUnpaid
 	}
@@ -108,6 +108,11 @@ func setRoleTx(ctx context.Context, tx pgx.Tx, scope Scope, userID uuid.UUID, ro
 	}
 	if _, err := tx.Exec(ctx, sqlSetRole, scope.team, userID, role); err != nil {
 		return fmt.Errorf("change the role of user %s in team %s: %w", userID, scope.team, err)
+	}
+	if before == Admin && s.Hooks.OnDemote != nil {
+		if err := s.Hooks.OnDemote(ctx, tx, scope.team, userID); err != nil {
+			return err
+		}
 	}
 	return record(ctx, tx, scope, "member.role", userID, map[string]any{"from": before, "to": role}, now)
 }

@@ -135,6 +135,8 @@ type Hooks struct {
 	InviteLink func(ctx context.Context, link InviteLink) (address string, err error)
 	// OnLeave follows a member who left or was removed.
 	OnLeave func(ctx context.Context, tx pgx.Tx, teamID, userID uuid.UUID, now time.Time) error
+	// OnDemote follows an admin whom another role was given.
+	OnDemote func(ctx context.Context, tx pgx.Tx, teamID, userID uuid.UUID) error
 }
 
 // Deps is what the service stands on. Hooks that are nil are skipped; without
