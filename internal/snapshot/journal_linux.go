@@ -15,7 +15,9 @@ import (
 
 // journalFile lists the packs that a restore has written out. It counts only
 // for the same tree, in the same folder, since the machine last started: what
-// was written before that may not have reached the disk.
+// was written before that may not have reached the disk. So it is never synced
+// to the disk itself: a killed process leaves all that it wrote to the kernel,
+// and each sync would wait for the new files of the whole file system.
 const journalFile = "restore"
 
 type journal struct {
@@ -53,7 +55,6 @@ func openJournal(state, root string, tree ID) (*journal, error) {
 		}
 	} else if j.file, err = os.Create(path); err == nil {
 		_, err = j.file.Write(tag[:])
-		err = errors.Join(err, j.file.Sync())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
@@ -76,14 +77,11 @@ func journalTag(root string, tree ID) ([32]byte, error) {
 
 func (j *journal) has(pack ID) bool { return j.done[pack] }
 
-// add enters a pack whose bytes are all written, durably.
+// add enters a pack whose bytes are all written.
 func (j *journal) add(pack ID) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if _, err := j.file.Write(pack[:]); err != nil {
-		return fmt.Errorf("write journal: %w", err)
-	}
-	if err := unix.Fdatasync(int(j.file.Fd())); err != nil {
 		return fmt.Errorf("write journal: %w", err)
 	}
 	return nil
