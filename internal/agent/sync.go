@@ -103,7 +103,7 @@ func (a *agent) syncOnce(ctx context.Context, frozen bool) (*snapshot.Change, er
 			return nil, err
 		}
 	}
-	change, err := a.syncer.Run(ctx, snapshot.RunOptions{Progress: a.status.setProgress})
+	change, err := a.syncer.Run(ctx, snapshot.RunOptions{Background: !frozen, Progress: a.status.setProgress})
 	a.status.setDirty(a.syncer.DirtyBytes())
 	if err != nil {
 		if fault.Of(err) == nil && ctx.Err() == nil {

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -65,7 +66,7 @@ func newRun(ctx context.Context, s *Syncer, o RunOptions) *run {
 	ctx, cancel := context.WithCancelCause(ctx)
 	workers := s.o.Limits.Workers
 	r := &run{
-		s: s, o: o, ctx: ctx, cancel: cancel, saver: newSaver(ctx, cancel, s),
+		s: s, o: o, ctx: ctx, cancel: cancel, saver: newSaver(ctx, cancel, s, o.Background),
 		jobs: make(chan *job, 256), chunks: make(chan chunkTask, workers), idle: make(chan []byte, workers),
 		links: map[fileID]*linkGroup{}, started: s.o.Now(), names: make([]byte, 64<<10),
 	}
@@ -75,18 +76,36 @@ func newRun(ctx context.Context, s *Syncer, o RunOptions) *run {
 	return r
 }
 
+// walkApart is walkAll, on a thread of its own in the background.
+func (r *run) walkApart() (err error) {
+	if !r.o.Background {
+		return r.walkAll()
+	}
+	var walk sync.WaitGroup
+	walk.Go(func() {
+		giveWay(true)
+		err = r.walkAll()
+	})
+	walk.Wait()
+	return err
+}
+
 // walkAll walks, and returns when all that is new is stored.
 func (r *run) walkAll() error {
 	defer r.cancel(nil)
 	var readers, chunkers sync.WaitGroup
 	for range r.s.o.Limits.Workers {
 		readers.Go(func() {
+			giveWay(r.o.Background)
 			own := &reader{run: r}
 			for j := range r.jobs {
 				r.file(own, j)
 			}
 		})
-		chunkers.Go(r.storeChunks)
+		chunkers.Go(func() {
+			giveWay(r.o.Background)
+			r.storeChunks()
+		})
 	}
 	err := r.walkTop()
 	if err == nil {
@@ -101,6 +120,24 @@ func (r *run) walkAll() error {
 	chunkers.Wait()
 	return r.saver.finish(err)
 }
+
+// behind is how far a background thread stands behind others: beside a program
+// on every core it gets 3 % of each. Lower, and a thread that the garbage
+// collector waits for would hold up the agent's other work noticeably.
+const behind = 15
+
+// giveWay gives the calling goroutine a thread that ends with it, and that lets
+// others have the processor and the disk first.
+func giveWay(background bool) {
+	if !background {
+		return
+	}
+	runtime.LockOSThread()
+	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, behind)            // 0 is this thread
+	_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, 1, 0, ioIdle<<13) // 1, 0: this thread too
+}
+
+const ioIdle = 3 // the class of reads and writes that wait for all others
 
 // walkTop walks from the root tree, a folder of the one entry rootName.
 func (r *run) walkTop() error {

@@ -119,7 +119,7 @@ type openPack struct {
 	sealing sync.WaitGroup
 }
 
-func newSaver(ctx context.Context, fail context.CancelCauseFunc, s *Syncer) *saver {
+func newSaver(ctx context.Context, fail context.CancelCauseFunc, s *Syncer, background bool) *saver {
 	v := &saver{
 		ctx: ctx, fail: fail, objects: s.o.Objects, key: &s.o.Key, index: s.index, pending: &s.pending,
 		free: make(chan []byte, s.o.Limits.Uploads+2), full: make(chan *openPack),
@@ -132,6 +132,7 @@ func newSaver(ctx context.Context, fail context.CancelCauseFunc, s *Syncer) *sav
 	}
 	for range s.o.Limits.Uploads {
 		v.wg.Go(func() {
+			giveWay(background)
 			for p := range v.full {
 				if err := v.upload(p); err != nil {
 					v.fail(err)

@@ -58,8 +58,9 @@ type SyncerOptions struct {
 
 // RunOptions say how to walk once.
 type RunOptions struct {
-	Force    bool           // return a change even when nothing differs: a new snapshot of the same tree
-	Progress func(Progress) // called now and then, from one goroutine at a time; may be nil
+	Force      bool           // return a change even when nothing differs: a new snapshot of the same tree
+	Background bool           // leave the processor and the disk to others who want them
+	Progress   func(Progress) // called now and then, from one goroutine at a time; may be nil
 }
 
 // A Change is a snapshot that is stored but for its snapshot object: the
@@ -169,7 +170,7 @@ func (s *Syncer) Run(ctx context.Context, o RunOptions) (*Change, error) {
 		return nil, err
 	}
 	r := newRun(ctx, s, o)
-	if err := r.walkAll(); err != nil {
+	if err := r.walkApart(); err != nil {
 		s.mu.Lock()
 		clear(s.unfinished) // some of their blobs may be lost
 		s.mu.Unlock()
