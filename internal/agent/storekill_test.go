@@ -62,6 +62,20 @@ func change(t *testing.T, root string, rnd *rand.Rand) {
 	}
 }
 
+// newBucket starts an S3 service.
+func newBucket(t *testing.T) (*blobtest.Server, *s3.Store) {
+	t.Helper()
+	server := blobtest.NewServer(t, false)
+	bucket, err := s3.New(s3.Config{
+		Endpoint: server.Endpoint, Region: server.Region, Bucket: server.Bucket, KeyID: server.KeyID, Secret: server.Secret,
+		PathStyle: true, Wall: clock.New().Wall,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server, bucket
+}
+
 // TestAStoreThatIsKilledLosesNothing ends the S3 service again and again with
 // kill -9, in the middle of syncs and of restores: each sync comes through, and
 // what was committed is restored byte for byte.
@@ -76,14 +90,7 @@ func TestAStoreThatIsKilledLosesNothing(t *testing.T) {
 	}
 	t.Logf("HOMEPORT_SIM_SEED=%d", seed)
 	rnd := rand.New(rand.NewPCG(seed, seed))
-	server := blobtest.NewServer(t, false)
-	bucket, err := s3.New(s3.Config{
-		Endpoint: server.Endpoint, Region: server.Region, Bucket: server.Bucket, KeyID: server.KeyID, Secret: server.Secret,
-		PathStyle: true, Wall: clock.New().Wall,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	server, bucket := newBucket(t)
 	r := newRig(t)
 	r.node.bucket = bucket
 	r.start(nil)
@@ -108,4 +115,69 @@ func TestAStoreThatIsKilledLosesNothing(t *testing.T) {
 		r = next
 	}
 	r.finish()
+}
+
+// TestAnOutageOfTheStoreIsWaitedOut ends the S3 service in the middle of a sync
+// and of a restore; where bars are measured, for a minute each. Both finish by
+// themselves, the pod goes on serving, and nothing counts as committed before
+// it is.
+func TestAnOutageOfTheStoreIsWaitedOut(t *testing.T) {
+	t.Parallel()
+	outage := 2 * time.Second
+	if os.Getenv("HOMEPORT_BENCH") == "full" {
+		outage = time.Minute
+	}
+	server, bucket := newBucket(t)
+	begun := func(pattern string) {
+		t.Helper()
+		for range 10_000 {
+			if found, err := filepath.Glob(pattern); err == nil && len(found) > 0 {
+				return
+			}
+			wait(t.Context(), 2*time.Millisecond)
+		}
+		t.Fatalf("nothing became %s", pattern)
+	}
+	now := clock.New().Wall
+	r := newRig(t)
+	r.node.bucket = bucket
+	r.start(nil)
+	r.node.awaitPhase(agentapi.PhaseServing)
+	r.output("", pod, "cd "+r.workspace+" && for i in 1 2 3 4; do head -c 40000000 /dev/urandom > big$i; done")
+	r.node.command(agentapi.CommandSync)
+	begun(server.File("v/data/*"))
+	server.Kill()
+	wait(t.Context(), outage)
+	r.node.mu.Lock()
+	commits, phases := len(r.node.commits), r.node.phases
+	r.node.mu.Unlock()
+	if commits != 0 || phases[len(phases)-1] != agentapi.PhaseServing {
+		t.Errorf("during the outage: %d commits, phases %v", commits, phases)
+	}
+	r.output("", pod, "echo still served")
+	server.Start()
+	back := now()
+	r.node.await("a commit", func() bool { return len(r.node.commits) == 1 })
+	synced := now().Sub(back)
+	want := tree(t, r.workspace)
+	r.finish()
+
+	next := r.next(t)
+	next.node.bucket = bucket
+	next.start(nil)
+	begun(filepath.Join(next.workspace, "big*"))
+	server.Kill()
+	wait(t.Context(), outage)
+	next.node.mu.Lock()
+	restored, failed := next.node.restored, next.node.failed
+	next.node.mu.Unlock()
+	if restored != 0 || len(failed) != 0 {
+		t.Errorf("during the outage: restored %d times, failures %v", restored, failed)
+	}
+	server.Start()
+	back = now()
+	next.node.awaitPhase(agentapi.PhaseServing)
+	t.Attr("measured", fmt.Sprintf("outages of %s; done %.0f s and %.0f s after; served throughout", outage, synced.Seconds(), now().Sub(back).Seconds()))
+	same(t, tree(t, next.workspace), want)
+	next.finish()
 }

@@ -2,6 +2,7 @@ package bench_test
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -90,7 +91,8 @@ func report(dir, mode string) (string, error) {
 	}{
 		{"wallet", func(text string) []topic { return parseWallet("Money, in memory", text) }},
 		{"durable", func(text string) []topic { return parseWallet("Money, on disk", text) }},
-		{"snapshot", parseSnapshot},
+		{"snapshot", func(text string) []topic { return parseSnapshot("Volumes", volumeNote, text) }},
+		{"million", func(text string) []topic { return parseSnapshot("Two million small files", manyNote, text) }},
 		{"faults", parseFaults},
 		{"web", parseWeb},
 	} {
@@ -112,6 +114,13 @@ func report(dir, mode string) (string, error) {
 	out.WriteString("\n")
 	return out.String(), nil
 }
+
+const (
+	volumeNote = "Ratios are ours over theirs, medians; the numbers are those of the design's 20 bars, of which those about faults stand below. " +
+		"A: a tree of many small files; C: two large files of random bytes. Restores of A are 5 pairs, those beside restic 3; all others 3, " +
+		"and one where the spread is empty, as restic and rclone take minutes. The bars demand nothing beside rclone."
+	manyNote = "One pair each, the page cache warm. Files of about 150 bytes, 200 in a folder."
+)
 
 // writeVerdicts counts, and names what is not met.
 func writeVerdicts(out *strings.Builder, topics []topic) {
@@ -156,7 +165,7 @@ func machine() string {
 		fmt.Sprintf("%d cores of %s", runtime.NumCPU(), model),
 		runtime.GOOS + " " + strings.TrimSpace(string(kernel)), runtime.Version(),
 	}
-	for _, tool := range [][]string{{"psql", "--version"}, {"restic", "version"}, {"zstd", "--version"}} {
+	for _, tool := range [][]string{{"psql", "--version"}, {"restic", "version"}, {"rclone", "version"}, {"zstd", "--version"}} {
 		found, err := exec.Command(tool[0], tool[1:]...).Output()
 		if v := regexp.MustCompile(`[0-9]+\.[0-9]+(\.[0-9]+)?`).FindString(string(found)); err == nil && v != "" {
 			facts = append(facts, tool[0]+" "+v)
@@ -239,21 +248,13 @@ func readRow(title string, m []string) (row, bool) {
 }
 
 var (
-	snapshotRow  = regexp.MustCompile(`^\| (.*) / (.*) \| <= ([0-9.]+)[^|]* \| ([0-9.]+) \| ([0-9.]+)-([0-9.]+) \| ([0-9.]+) \|`)
-	snapshotRSS  = regexp.MustCompile(`RSS ([0-9]+) MB`)
-	snapshotCRSS = regexp.MustCompile(`^- C: sync .* s, ([0-9]+) MB; restore .*MB per CPU second, ([0-9]+) MB`)
-	snapshotFive = regexp.MustCompile(`^- (5 .*): .*: ([0-9.]+) \(demand ([0-9.]+)\)`)
+	snapshotRow    = regexp.MustCompile(`^\| (.*) / (.*) \| <= ([0-9.]+)[^|]* \| ([0-9.]+) \| ([0-9.]+)-([0-9.]+) \| ([0-9.]+) \|`)
+	snapshotFigure = regexp.MustCompile(`^\| ([^|]+) \| ([^|]*) \| ([^|]*) \| ([^|]+) \| (true|false|) \|$`)
 )
 
-// parseSnapshot reads the table and the facts of the bars of internal/snapshot.
-func parseSnapshot(text string) []topic {
-	tp := topic{Title: "Volumes", Notes: []string{"Ratios are ours over theirs; the numbers are those of the design's 20 bars. A: a tree of many small files; C: two large files of random bytes."}}
-	memory := 0
-	most := func(digits string) {
-		if n, err := strconv.Atoi(digits); err == nil {
-			memory = max(memory, n)
-		}
-	}
+// parseSnapshot reads the tables and the facts of the bars of internal/snapshot.
+func parseSnapshot(title, note, text string) []topic {
+	tp := topic{Title: title, Notes: []string{note}}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if m := snapshotRow.FindStringSubmatch(line); m != nil {
@@ -262,61 +263,83 @@ func parseSnapshot(text string) []topic {
 				n[i], _ = strconv.ParseFloat(m[3+i], 64) // digits, by the pattern
 			}
 			tp.Rows = append(tp.Rows, (ratios{wall: []float64{n[2], n[1], n[3]}, cpu: []float64{n[4]}, limit: n[0]}).row(m[1], m[2]))
-			tp.Rows[len(tp.Rows)-1].Load = ""
-			continue
-		}
-		if m := snapshotFive.FindStringSubmatch(line); m != nil {
-			got, err1 := strconv.ParseFloat(m[2], 64)
-			limit, err2 := strconv.ParseFloat(m[3], 64)
-			tp.Rows = append(tp.Rows, row{
-				Bar: m[1], Beside: "new bytes", Demand: "<= " + m[3] + " x", Measured: m[2] + " x",
-				Verdict: verdictOf(errors.Join(err1, err2) == nil && got <= limit),
-			})
-		}
-		if m := snapshotRSS.FindStringSubmatch(line); m != nil {
-			most(m[1])
-		}
-		if m := snapshotCRSS.FindStringSubmatch(line); m != nil {
-			most(m[1])
-			most(m[2])
-		}
-		if strings.HasPrefix(line, "- ") {
-			tp.Notes = append(tp.Notes, line[2:])
+		} else if m := snapshotFigure.FindStringSubmatch(line); m != nil {
+			r := row{Bar: m[1], Beside: m[2], Demand: m[3], Measured: m[4]}
+			if m[5] != "" {
+				r.Verdict = verdictOf(m[5] == "true")
+			}
+			tp.Rows = append(tp.Rows, r)
+		} else if fact, ok := strings.CutPrefix(line, "- "); ok && !strings.HasPrefix(fact, "-- ") {
+			tp.Notes = append(tp.Notes, fact)
 		}
 	}
-	if memory > 0 {
-		tp.Rows = append(tp.Rows, row{
-			Bar: "9 memory of a sync or restore, the most", Demand: "<= 384 MB", Measured: fmt.Sprintf("%d MB", memory), Verdict: verdictOf(memory <= 384),
-		})
-	}
+	slices.SortStableFunc(tp.Rows, func(a, b row) int { return cmp.Compare(barNumber(a.Bar), barNumber(b.Bar)) })
 	return []topic{tp}
+}
+
+// barNumber is the number that a bar of the design begins with, 0 for others.
+func barNumber(bar string) (n int) {
+	first, _, _ := strings.Cut(bar, " ")
+	n, err := strconv.Atoi(first)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // parseFaults reads the tests of the volume's bars that are about faults, as
 // go test -json tells them.
 func parseFaults(text string) []topic {
-	tp := topic{Title: "Volumes under faults", Notes: []string{"Tests of internal/snapshot; each is shown to fail without its guard where its commit says so."}}
+	tp := topic{Title: "Volumes under faults", Notes: []string{
+		"Each row is a test that fails where the demand is not met; what it counted stands beside. " +
+			"make test runs them all with fewer rounds. Each is shown to fail without its guard where its commit says so.",
+		"11: packs are small beside the data, as those of a volume of 10 GB or more are. 12 and 18 run on PostgreSQL, 17 and 19 against versitygw.",
+	}}
 	bars := []struct{ test, bar, demand string }{
-		{"TestSyncKilledAtAnyPointLosesNothing", "10 kill -9 at 20 random points of a sync", "20 of 20 whole"},
-		{"TestRestoreKilledAtAnyPointGoesOn", "11 kill -9 at 20 random points of a restore", "20 of 20 identical"},
-		{"TestOddEntriesSurvive", "13 the fidelity set", "all but sockets"},
-		{"TestNoFlippedBitIsRestored", "15 a flipped bit in 100 stored objects", "100 of 100, no wrong byte"},
+		{"TestSyncKilledAtAnyPointLosesNothing", "10 kill -9 at random points of a sync: the head restores bit for bit", "20 of 20; <= 1 pack per uploader and open files sent again"},
+		{"TestRestoreKilledAtAnyPointGoesOn", "11 kill -9 at random points of a restore, started again", "20 of 20 identical; <= 5 % fetched again"},
+		{"TestZombieNeverGetsThrough", "12 an agent of an old epoch beside the new one: sign, commit, grant", "all refused in 1,000 interleavings"},
+		{"TestOddEntriesSurvive", "13 odd entries that survive, judged by restic too; of the others", "all but sockets"},
+		{"TestRandomHistoryWithRepackStaysClean", "14 restic check --read-data after random histories", "clean after 50 syncs, 10 seeds"},
+		{"TestNoFlippedBitIsRestored", "15 a flipped bit in stored objects", "100 of 100 reported or unread; no wrong byte"},
+		{"TestSnapshotNeverHoldsAMix", "16 files rewritten without end while they are synced", "0 unflagged mixes in 200"},
+		{"TestVolumesOnS3OutliveTheStore", "17 credentials of the store in a pod", "0"},
+		{"TestContract", "17 a URL with another key, verb, content or time", "403, 405 or 412, each"},
+		{"TestSign", "17 a URL asked for another volume, hash, kind or epoch", "refused, each"},
+		{"TestCollectionGivesBackWhatIsNotNeeded", "18 stored bytes after 90 % was deleted", "<= 1.3 x live"},
+		{"TestCollectionsBesideASyncLoseNothing", "18 collections beside a sync", "0 blobs lost, 10 seeds"},
+		{"TestAnOutageOfTheStoreIsWaitedOut", "19 the store away for a minute in a sync and a restore", "done by itself; served throughout"},
+	}
+	type event struct {
+		Action, Test, Key, Value string
+		Elapsed                  float64
+	}
+	seen := map[string][]event{}
+	for line := range strings.Lines(text) {
+		var e event
+		if json.Unmarshal([]byte(line), &e) == nil {
+			seen[e.Test] = append(seen[e.Test], e)
+		}
 	}
 	for _, b := range bars {
-		r := row{Bar: b.bar, Demand: b.demand, Measured: "not run", Verdict: notMet}
-		for line := range strings.Lines(text) {
-			var e struct {
-				Action, Test string
-				Elapsed      float64
+		r := row{Bar: b.bar, Demand: b.demand, Verdict: notMet}
+		took := 0.0
+		for _, e := range seen[b.test] {
+			switch {
+			case e.Action == "attr" && e.Key == "measured":
+				r.Measured = e.Value
+			case e.Action == "pass":
+				took, r.Verdict = e.Elapsed, met
+			case e.Action == "fail":
+				r.Measured, r.Verdict = "failed "+r.Measured, notMet
+			case e.Action == "skip":
+				r.Measured, r.Verdict = "skipped", notMet
 			}
-			if json.Unmarshal([]byte(line), &e) != nil || e.Test != b.test {
-				continue
-			}
-			switch e.Action {
-			case "pass":
-				r.Measured, r.Verdict = fmt.Sprintf("passes in %.1f s", e.Elapsed), met
-			case "fail", "skip":
-				r.Measured, r.Verdict = e.Action, notMet
+		}
+		if r.Measured == "" {
+			r.Measured = "not run"
+			if r.Verdict == met {
+				r.Measured = fmt.Sprintf("passes in %.1f s", took)
 			}
 		}
 		tp.Rows = append(tp.Rows, r)
@@ -376,13 +399,29 @@ load 5.91 7.24 7.12 3/147 3899
 | live balance, 4 meters (bar p50 <= 5) | 204.22µs | 3.941018ms | 5.31 |
 | 1000 transactions (bar p99 <= 50 ms) | 8.63541ms | 20.72963ms | |
 `)
-	snapshot := parseSnapshot(`
+	snapshot := parseSnapshot("Volumes", "", `
+| Bar | Demand (wall) | Median wall | Spread | Median CPU | Holds |
+|---|---|---|---|---|---|
+| 20 a job on all cores / the job alone | <= 1.05 | 1.01 | 1.00-1.02 | 1.00 | true |
 | 1 first sync A / tar, zstd -1 -T2 | <= 2.5 | 2.60 | 2.50-2.70 | 1.30 | false |
-- first sync A: 6.1 s, 80 MB stored, RSS 277 MB (demand 384)
-- C: sync 5.1 s, 390 MB; restore 7.1 s, 226 MB/s, 113 MB per CPU second, 347 MB
-- 5 shifted insert and overwrite in C: 23.1 MB uploaded for 20.0 MB new: 1.15 (demand 1.25)
+
+| Bar | Beside | Demand | Measured | Holds |
+|---|---|---|---|---|
+| 9 memory of a sync |  | <= 384 MB | 390 MB | false |
+| 5 shifted insert in C | new bytes | <= 1.25 x | 1.15 x | true |
+| 6 restore from S3 | rclone copy |  | 0.10 x |  |
+--- PASS: TestBars (0.01s)
+- a fact
 `)
-	faults := parseFaults(`{"Action":"pass","Test":"TestNoFlippedBitIsRestored","Elapsed":1.5}`)
+	if notes := snapshot[0].Notes; !slices.Equal(notes, []string{"", "a fact"}) {
+		t.Errorf("notes %q", notes)
+	}
+	faults := parseFaults(`{"Action":"attr","Test":"TestNoFlippedBitIsRestored","Key":"measured","Value":"97 of 100"}
+{"Action":"pass","Test":"TestNoFlippedBitIsRestored","Elapsed":1.5}
+{"Action":"pass","Test":"TestSign","Elapsed":0.5}
+{"Action":"attr","Test":"TestSnapshotNeverHoldsAMix","Key":"measured","Value":"1 mix"}
+{"Action":"fail","Test":"TestSnapshotNeverHoldsAMix","Elapsed":0.5}
+`)
 	web := parseWeb("ok    124.8 of 125 kB  landing: first load\nOVER  190.1 of 190 kB  pods: first load\nok    100.0 of 190 kB  keys: first load\n")
 	var got []string
 	for _, tp := range slices.Concat(wallet, snapshot, faults, web) {
@@ -392,8 +431,10 @@ load 5.91 7.24 7.12 3/147 3899
 	}
 	want := []string{
 		"Settle: 0.61 x met", "live: 5.31 x **not met**", "1000: p99 20.72963ms met",
-		"1: 2.60 x **not met**", "5: 1.15 x met", "9: 390 MB **not met**",
-		"10: not run **not met**", "11: not run **not met**", "13: not run **not met**", "15: passes in 1.5 s met",
+		"1: 2.60 x **not met**", "5: 1.15 x met", "6: 0.10 x ", "9: 390 MB **not met**", "20: 1.01 x met",
+		"10: not run **not met**", "11: not run **not met**", "12: not run **not met**", "13: not run **not met**",
+		"14: not run **not met**", "15: 97 of 100 met", "16: failed 1 mix **not met**", "17: not run **not met**",
+		"17: not run **not met**", "17: passes in 0.5 s met", "18: not run **not met**", "18: not run **not met**", "19: not run **not met**",
 		"landing:: 124.8 kB met", "pods:: 190.1 kB **not met**",
 	}
 	if !slices.Equal(got, want) {

@@ -1,6 +1,11 @@
 package e2e_test
 
 import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -39,6 +44,14 @@ func TestVolumesOnS3OutliveTheStore(t *testing.T) {
 	if got := u.run(p, "cat /proc/[0-9]*/environ 2>/dev/null; env"); strings.Contains(got, store.Secret) {
 		t.Errorf("the pod knows the credential: %s", got)
 	}
+	if got := u.run(p, "grep -rlsaF "+store.Secret[:8]+"'"+store.Secret[8:]+"' /workspace /root /home /etc /tmp /var /run /opt || true"); got != "" {
+		t.Errorf("the credential lies in the pod: %s", got)
+	}
+	agents := agentsHold(t, store.Secret)
+	if agents == 0 {
+		t.Error("no agent was found")
+	}
+	t.Attr("measured", fmt.Sprintf("0 in environment, disk and the memory of %d agents", agents))
 	if err := u.DeletePod(t.Context(), p.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -83,4 +96,56 @@ func TestVolumesOnS3OutliveTheStore(t *testing.T) {
 		t.Error("the logs tell a secret")
 	}
 	checkNothingLeft(t, s)
+}
+
+// agentsHold searches the memory of every agent that runs here for a secret,
+// and returns how many there are.
+func agentsHold(t *testing.T, secret string) (agents int) {
+	t.Helper()
+	found, err := filepath.Glob("/proc/[0-9]*/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, exe := range found {
+		dir := filepath.Dir(exe)
+		argv, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+		if err != nil || !bytes.Contains(argv, []byte("homeport-agent")) {
+			continue
+		}
+		memory, err := os.Open(filepath.Join(dir, "mem"))
+		if err != nil {
+			continue // it ended, or belongs to somebody else
+		}
+		if n := searchMemory(dir, memory, []byte(secret)); n > 0 {
+			agents++
+		} else if n < 0 {
+			t.Errorf("the credential is in the memory of %q", argv)
+		}
+		_ = memory.Close()
+	}
+	return agents
+}
+
+// searchMemory returns how many bytes it looked at, -1 when the secret is there.
+func searchMemory(dir string, memory *os.File, secret []byte) (looked int64) {
+	maps, err := os.ReadFile(filepath.Join(dir, "maps"))
+	if err != nil {
+		return 0
+	}
+	for lines := bufio.NewScanner(bytes.NewReader(maps)); lines.Scan(); {
+		var from, to int64
+		var rights string
+		if n, _ := fmt.Sscanf(lines.Text(), "%x-%x %s", &from, &to, &rights); n != 3 || rights[0] != 'r' || to-from > 1<<30 {
+			continue
+		}
+		part, err := io.ReadAll(io.NewSectionReader(memory, from, to-from))
+		if err != nil && len(part) == 0 {
+			continue // such as what the kernel shows
+		}
+		if bytes.Contains(part, secret) {
+			return -1
+		}
+		looked += int64(len(part))
+	}
+	return looked
 }

@@ -18,12 +18,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"homeport.dev/homeport/internal/blob"
 	"homeport.dev/homeport/internal/blob/dir"
+	"homeport.dev/homeport/internal/blob/s3"
 	"homeport.dev/homeport/internal/snapshot"
 )
 
@@ -39,13 +41,33 @@ var benchSecret = []byte("0123456789abcdef")
 
 // httpObjects moves objects by grants over HTTP, as the agent does.
 type httpObjects struct {
-	base   string
-	signer *dir.Store
+	base   string // of grants that are paths
+	signer blob.Signer
 	client *http.Client
+	puts   atomic.Int64
 }
 
-func newHTTPObjects(base, root string) (*httpObjects, error) {
-	signer, err := dir.New(root, benchSecret, time.Now)
+// A service is an S3 service, told to a process.
+type service struct{ Endpoint, Region, Bucket, KeyID, Secret string }
+
+// newHTTPObjects moves the objects of a folder that base serves, or those of
+// an S3 service.
+func newHTTPObjects(base, root string, at *service) (*httpObjects, error) {
+	var signer blob.Signer
+	var err error
+	if at == nil {
+		signer, err = dir.New(root, benchSecret, time.Now)
+	} else {
+		base = ""
+		var bucket *s3.Store
+		bucket, err = s3.New(s3.Config{
+			Endpoint: at.Endpoint, Region: at.Region, Bucket: at.Bucket, KeyID: at.KeyID, Secret: at.Secret, PathStyle: true, Wall: time.Now,
+		})
+		if err == nil {
+			bucket.Use(s3.Features{Conditional: true, Checksum: true})
+		}
+		signer = bucket
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +77,15 @@ func newHTTPObjects(base, root string) (*httpObjects, error) {
 	}
 	return &httpObjects{base: base, signer: signer, client: &http.Client{Transport: t}}, nil
 }
+
+// nowhere takes all objects and keeps none: a store that costs this machine nothing.
+type nowhere struct{}
+
+func (nowhere) Get(context.Context, snapshot.Kind, snapshot.ID, int64, int64) (io.ReadCloser, error) {
+	return nil, blob.ErrNotFound
+}
+
+func (nowhere) Put(context.Context, snapshot.Object, []byte) error { return nil }
 
 func (h *httpObjects) do(ctx context.Context, a blob.Access, body []byte, edit func(*http.Request)) (*http.Response, error) {
 	a.Expires = time.Now().Add(time.Hour)
@@ -91,6 +122,7 @@ func (h *httpObjects) Get(ctx context.Context, kind snapshot.Kind, id snapshot.I
 }
 
 func (h *httpObjects) Put(ctx context.Context, o snapshot.Object, body []byte) error {
+	h.puts.Add(1)
 	a := blob.Access{Key: snapshot.ObjectKey(prefix, o.Kind, o.ID), Put: true, SHA256: o.ID[:], Size: o.Size}
 	resp, err := h.do(ctx, a, body, nil)
 	if err != nil {
@@ -102,8 +134,10 @@ func (h *httpObjects) Put(ctx context.Context, o snapshot.Object, body []byte) e
 // A benchOrder is what a measured process does.
 type benchOrder struct {
 	order
-	Base   string
-	Change string // file that the change is written to
+	Base    string
+	Service *service // nil: what Base serves
+	Nowhere bool     // nothing is kept, and it works in the background
+	Change  string   // file that the change is written to
 }
 
 // TestBenchChild is a measured process; by itself it does nothing.
@@ -113,8 +147,12 @@ func TestBenchChild(t *testing.T) {
 	}
 	var o benchOrder
 	must(t, json.Unmarshal([]byte(os.Getenv(benchEnv)), &o))
-	objects, err := newHTTPObjects(o.Base, o.Store)
+	byHTTP, err := newHTTPObjects(o.Base, o.Store, o.Service)
 	must(t, err)
+	var objects snapshot.Objects = byHTTP
+	if o.Nowhere {
+		objects = nowhere{}
+	}
 	if o.Restore {
 		res, err := snapshot.Restore(t.Context(), snapshot.RestoreOptions{
 			Objects: objects, Key: o.Key, Head: o.Head, Indexes: o.Indexes, Root: o.Root, State: o.State, Devices: true,
@@ -133,7 +171,7 @@ func TestBenchChild(t *testing.T) {
 	}
 	s, err := snapshot.NewSyncer(t.Context(), so)
 	must(t, err)
-	c, err := s.Run(t.Context(), snapshot.RunOptions{})
+	c, err := s.Run(t.Context(), snapshot.RunOptions{Background: o.Nowhere})
 	must(t, err)
 	s.Close()
 	if c != nil {
@@ -183,6 +221,8 @@ type bench struct {
 	root  string
 	tmp   string
 	state string
+	at    *service // nil: srv
+	rss   int64    // MB, the most that a sync or a restore took
 }
 
 func newBench(t *testing.T, root, tmp string) *bench {
@@ -208,34 +248,55 @@ func (b *bench) fresh() {
 	b.state = filepath.Join(b.tmp, "state")
 }
 
-func (b *bench) child(name string, o benchOrder) cost {
-	o.Store, o.Key, o.Indexes, o.Base, o.Change = b.v.store.Path(""), b.v.key, b.v.indexes, b.srv.URL, filepath.Join(b.tmp, "change")
+// command is a process that does what it is told.
+func (b *bench) command(ctx context.Context, o benchOrder) *exec.Cmd {
+	o.Store, o.Key, o.Indexes, o.Base, o.Service = b.v.store.Path(""), b.v.key, b.v.indexes, b.srv.URL, b.at
+	o.Change = filepath.Join(b.tmp, "change")
 	if b.v.head != nil {
 		o.Head = *b.v.head
 	}
 	_ = os.Remove(o.Change)
 	j, err := json.Marshal(o)
 	must(b.t, err)
-	cmd := exec.CommandContext(b.t.Context(), os.Args[0], "-test.run", "^TestBenchChild$")
+	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run", "^TestBenchChild$", "-test.timeout", "0")
 	cmd.Env = append(os.Environ(), benchEnv+"="+string(j))
-	return measure(b.t, name, cmd)
+	return cmd
 }
 
-// sync runs the syncer in a process of its own and commits. It returns the
-// bytes that were uploaded.
-func (b *bench) sync(name string) (cost, int64) {
+func (b *bench) child(name string, o benchOrder) cost {
+	c := measure(b.t, name, b.command(b.t.Context(), o))
+	b.rss = max(b.rss, c.rss)
+	return c
+}
+
+// unchanged runs a syncer in a process of its own that finds nothing to do.
+func (b *bench) unchanged(name string) cost {
 	c := b.child(name, benchOrder{order: order{Root: b.root, State: b.state}})
-	j, err := os.ReadFile(filepath.Join(b.tmp, "change"))
-	must(b.t, err)
-	var change snapshot.Change
-	must(b.t, json.Unmarshal(j, &change))
-	var bytes int64
-	for _, o := range change.Objects {
-		b.v.stored[o.ID] = o
-		bytes += o.Size
+	if _, err := os.Stat(filepath.Join(b.tmp, "change")); err == nil {
+		b.t.Fatalf("%s: there were changes", name)
 	}
-	must(b.t, b.v.commit(&change))
-	return c, bytes
+	return c
+}
+
+// sync runs the syncer in a process of its own and commits, until all is
+// there. It returns the bytes that were uploaded.
+func (b *bench) sync(name string) (total cost, sent int64) {
+	for {
+		c := b.child(name, benchOrder{order: order{Root: b.root, State: b.state}})
+		j, err := os.ReadFile(filepath.Join(b.tmp, "change"))
+		must(b.t, err)
+		var change snapshot.Change
+		must(b.t, json.Unmarshal(j, &change))
+		for _, o := range change.Objects {
+			b.v.stored[o.ID] = o
+			sent += o.Size
+		}
+		must(b.t, b.v.commit(&change))
+		total.wall, total.cpu, total.rss = total.wall+c.wall, total.cpu+c.cpu, max(total.rss, c.rss)
+		if !change.Partial {
+			return total, sent
+		}
+	}
 }
 
 func (b *bench) restore(name, out string) (cost, snapshot.RestoreResult) {
@@ -254,16 +315,21 @@ func (b *bench) resticCost(name string, args ...string) cost {
 	return measure(b.t, name, cmd)
 }
 
-// ratios collects one bar.
+// A bar is one ratio, ours over theirs, of several pairs.
 type bar struct {
 	name, demand string
 	limit        float64
 	walls, cpus  []float64
 }
 
+// A figure is a bar that is no ratio of times. holds is empty where nothing is
+// demanded.
+type figure struct{ name, beside, demand, measured, holds string }
+
 type table struct {
-	bars  []*bar
-	facts []string
+	bars    []*bar
+	figures []figure
+	facts   []string
 }
 
 func (tb *table) pair(name, demand string, limit float64, ours, theirs cost) {
@@ -274,6 +340,25 @@ func (tb *table) pair(name, demand string, limit float64, ours, theirs cost) {
 	}
 	tb.bars[i].walls = append(tb.bars[i].walls, ours.wall.Seconds()/theirs.wall.Seconds())
 	tb.bars[i].cpus = append(tb.bars[i].cpus, ours.cpu.Seconds()/max(theirs.cpu.Seconds(), 0.001))
+}
+
+// figure enters a measured value and whether it meets the demand.
+func (tb *table) figure(name, beside, demand, measured string, holds bool) {
+	tb.figures = append(tb.figures, figure{name, beside, demand, measured, strconv.FormatBool(holds)})
+}
+
+// against enters a pair of which nothing is demanded.
+func (tb *table) against(name, beside string, ours, theirs cost) {
+	tb.figures = append(tb.figures, figure{name: name, beside: beside, measured: fmt.Sprintf("%.2f x, CPU %.2f x", ours.wall.Seconds()/theirs.wall.Seconds(), ours.cpu.Seconds()/theirs.cpu.Seconds())})
+}
+
+// memory enters the most memory that a bench took.
+func (tb *table) memory(of string, limit int64, benches ...*bench) {
+	most := int64(0)
+	for _, b := range benches {
+		most = max(most, b.rss)
+	}
+	tb.figure("9 memory of a sync or restore of "+of+", the most", "", fmt.Sprintf("<= %d MB", limit), fmt.Sprintf("%d MB", most), most <= limit)
 }
 
 func (tb *table) fact(format string, args ...any) {
@@ -290,42 +375,12 @@ func (tb *table) print(t *testing.T) {
 		m, c := b.walls[len(b.walls)/2], b.cpus[len(b.cpus)/2]
 		fmt.Fprintf(&out, "| %s | %s | %.2f | %.2f-%.2f | %.2f | %v |\n", b.name, b.demand, m, b.walls[0], b.walls[len(b.walls)-1], c, m <= b.limit || c <= b.limit)
 	}
+	out.WriteString("\n| Bar | Beside | Demand | Measured | Holds |\n|---|---|---|---|---|\n")
+	for _, f := range tb.figures {
+		fmt.Fprintf(&out, "| %s | %s | %s | %s | %s |\n", f.name, f.beside, f.demand, f.measured, f.holds)
+	}
 	for _, f := range tb.facts {
 		fmt.Fprintf(&out, "- %s\n", f)
 	}
 	fmt.Println(out.String())
-}
-
-// TestBars measures the engine beside common tools and prints a table.
-func TestBars(t *testing.T) {
-	scale, err := strconv.ParseFloat(os.Getenv(scaleEnv), 64)
-	if err != nil || scale <= 0 {
-		t.Skip("set " + scaleEnv + " to measure")
-	}
-	rounds, _ := strconv.Atoi(os.Getenv(roundsEnv))
-	if rounds <= 0 {
-		rounds = 3
-	}
-	for _, tool := range []string{"restic", "zstd", "tar", "find", "sha256sum", "cp"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skip(tool + " is not installed")
-		}
-	}
-	tmp := t.TempDir()
-	var tb table
-	only := os.Getenv("HOMEPORT_BENCH_ONLY")
-	if only == "" || only == "A" {
-		many := filepath.Join(tmp, "a")
-		generateMany(t, many, int(59000*scale))
-		barsMany(t, &tb, newBench(t, many, tmp), rounds)
-	}
-	if only == "" || only == "C" {
-		large := filepath.Join(tmp, "c")
-		must(t, os.Mkdir(large, 0o755))
-		for i := range 2 {
-			randomFile(t, filepath.Join(large, fmt.Sprint(i)), int64(1e9*scale), uint64(i))
-		}
-		barsLarge(t, &tb, newBench(t, large, tmp), rounds)
-	}
-	tb.print(t)
 }

@@ -63,11 +63,22 @@ func (v *volume) collect() {
 // and collects garbage now and then.
 func TestRandomHistoryWithRepackStaysClean(t *testing.T) {
 	t.Parallel()
+	seeds, syncs := times(10, 1), times(50, 30)
+	for seed := range uint64(seeds) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			staysClean(t, rand.New(rand.NewPCG(6, 6+seed)), syncs)
+		})
+	}
+	measured(t, "clean after %d syncs with repacks, %d of %d seeds", syncs, seeds, seeds)
+}
+
+func staysClean(t *testing.T, rnd *rand.Rand, syncs int) {
+	t.Helper()
 	v := newVolume(t)
 	root, state := t.TempDir(), t.TempDir()
-	rnd := rand.New(rand.NewPCG(6, 6))
 	s := v.syncer(root, state, func(o *snapshot.SyncerOptions) { o.Limits.PackSize = 256 << 10 })
-	for round := range 30 {
+	for round := range syncs {
 		for range 10 {
 			dir := filepath.Join(root, fmt.Sprint("d", rnd.IntN(5)))
 			path := filepath.Join(dir, fmt.Sprint("f", rnd.IntN(20)))

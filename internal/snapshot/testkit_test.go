@@ -45,6 +45,24 @@ type volume struct {
 	fail    func(op string, o snapshot.Object) error // may refuse an operation
 }
 
+// thorough says that bars are being measured: the tests of faults go the whole
+// length that the bars ask for.
+func thorough() bool { return os.Getenv("HOMEPORT_BENCH") == "full" }
+
+// times is how often to try: for a bar, or every day.
+func times(bar, daily int) int {
+	if thorough() {
+		return bar
+	}
+	return daily
+}
+
+// measured tells the report what a test of a bar counted.
+func measured(t *testing.T, format string, args ...any) {
+	t.Helper()
+	t.Attr("measured", fmt.Sprintf(format, args...))
+}
+
 func newVolume(t testing.TB) *volume {
 	t.Helper()
 	store, err := dir.New(t.TempDir(), []byte("0123456789abcdef"), time.Now)

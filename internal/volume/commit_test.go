@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -318,6 +319,7 @@ func TestZombieNeverGetsThrough(t *testing.T) {
 		}
 		old = next
 	}
+	t.Attr("measured", fmt.Sprintf("0 of %d calls got through in %d interleavings", 3*rounds, rounds))
 }
 
 // The node dies between the commit and the publication: a sweep heals it.
