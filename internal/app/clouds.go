@@ -226,6 +226,9 @@ func (c *Config) checkDocker() error {
 		if h.Simulates() && !c.publicLoopback() {
 			errs = append(errs, fmt.Errorf("host %q: simulated GPUs must not be paid for: %s is not this machine", h.Name, c.PublicURL))
 		}
+		if !h.Simulates() && c.StripeKey != "" && !stripe.IsLive(c.StripeKey) && c.StripeTest != "yes" {
+			errs = append(errs, fmt.Errorf("host %q: a test key's money must not pay for it: use a live key, or set %sSTRIPE_TEST_RENTS=yes", h.Name, prefix))
+		}
 		if h.AgentURL == "" && c.publicLoopback() {
 			errs = append(errs, fmt.Errorf("host %q: its pods cannot reach %s: set agent_url, or %sPUBLIC_URL", h.Name, c.PublicURL, prefix))
 		}

@@ -60,20 +60,28 @@ func TestOwnMachinesAreSwitchedOnByTheirDescription(t *testing.T) {
 	const local, public = "HOMEPORT_PUBLIC_URL=http://localhost:8080", "HOMEPORT_PUBLIC_URL=https://homeport.example"
 	const plain, reaches = `"country": "DE"`, `"country": "DE", "agent_url": "http://10.0.0.1:8080"`
 	const invented = reaches + `, "simulate": [{"type": "L4_24GB", "count": 1}]`
-	for name, one := range map[string]struct{ url, members, want string }{
-		"in public":                      {public, plain, ""},
-		"here, reached otherwise":        {local, reaches, ""},
-		"here, not reached":              {local, plain, "its pods cannot reach http://localhost:8080"},
-		"simulated here":                 {local, invented, ""},
-		"simulated in public":            {public, invented, "simulated GPUs must not be paid for"},
-		"in public with another mistake": {public, `"country": "Atlantis"`, "Atlantis"},
+	const testKey, liveKey = "HOMEPORT_STRIPE_SECRET_KEY=sk_test_1", "HOMEPORT_STRIPE_SECRET_KEY=sk_live_1"
+	const signed = "HOMEPORT_STRIPE_WEBHOOK_SECRET=whsec_1"
+	for name, one := range map[string]struct {
+		url, members, want string
+		more               []string
+	}{
+		"for a test key's money":         {public, plain, "a test key's money must not pay for it", []string{testKey}},
+		"for test money on purpose":      {public, plain, "", []string{testKey, signed, "HOMEPORT_STRIPE_TEST_RENTS=yes"}},
+		"for real money":                 {public, plain, "", []string{liveKey, signed}},
+		"in public":                      {public, plain, "", nil},
+		"here, reached otherwise":        {local, reaches, "", nil},
+		"here, not reached":              {local, plain, "its pods cannot reach http://localhost:8080", nil},
+		"simulated here":                 {local, invented, "", nil},
+		"simulated in public":            {public, invented, "simulated GPUs must not be paid for", nil},
+		"in public with another mistake": {public, `"country": "Atlantis"`, "Atlantis", nil},
 	} {
 		path := filepath.Join(t.TempDir(), "hosts.json")
 		text := `{"hosts": [{"name": "attic", "engine": "unix:///run/docker.sock", "image": "pods/base", "prices": {"L4_24GB": "0.2"}, ` + one.members + `}]}`
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c, err := Load([]string{one.url, "HOMEPORT_SMTP_URL=smtp://mail.example:25", "HOMEPORT_DOCKER_HOSTS=" + path}, nil)
+		c, err := Load(append([]string{one.url, "HOMEPORT_SMTP_URL=smtp://mail.example:25", "HOMEPORT_DOCKER_HOSTS=" + path}, one.more...), nil)
 		if one.want != "" {
 			if err == nil || !strings.Contains(err.Error(), one.want) {
 				t.Errorf("%s: the mistake is %v, want %q", name, err, one.want)
