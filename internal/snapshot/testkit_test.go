@@ -219,10 +219,7 @@ func (v *volume) restic(args ...string) string {
 	v.t.Helper()
 	path, err := exec.LookPath("restic")
 	if err != nil {
-		if os.Getenv("CI") != "" {
-			v.t.Fatal("restic is not installed")
-		}
-		v.t.Skip("restic is not installed")
+		v.t.Fatal("restic is not installed: run scripts/need-tools")
 	}
 	cmd := exec.CommandContext(v.t.Context(), path, append([]string{"-r", v.store.Path(prefix), "--no-cache"}, args...)...)
 	cmd.Env = append(os.Environ(), "RESTIC_PASSWORD="+password)

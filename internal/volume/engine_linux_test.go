@@ -250,7 +250,7 @@ func restic(t *testing.T, repository, password string, args ...string) {
 	t.Helper()
 	path, err := exec.LookPath("restic")
 	if err != nil {
-		t.Skip("restic is not installed")
+		t.Fatal("restic is not installed: run scripts/need-tools")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // it asks again for what is missing
 	defer cancel()

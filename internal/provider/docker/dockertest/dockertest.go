@@ -41,12 +41,15 @@ type Engine struct {
 	exited chan struct{}
 }
 
-// Start runs an engine. The test is skipped only where there is no dockerd, or
-// where it ends by itself: without root, or in a container that lacks rights.
+// Start runs an engine. The test is skipped only where nobody could run one:
+// without root, or in a container that lacks rights.
 func Start(t testing.TB) *Engine {
 	t.Helper()
 	if _, err := exec.LookPath("dockerd"); err != nil {
-		t.Skip("dockerd is not installed: apt-get install docker.io")
+		if os.Geteuid() == 0 {
+			t.Fatal("dockerd is not installed: run scripts/need-tools")
+		}
+		t.Skip("only root runs an engine")
 	}
 	dir, err := os.MkdirTemp("", "hpd") //nolint:usetesting // short: sockets live below it
 	if err != nil {
@@ -59,10 +62,25 @@ func Start(t testing.TB) *Engine {
 		t.Fatal(err)
 	}
 	if !e.start() {
-		t.Skipf("dockerd cannot run on this machine:\n%s", e.logs)
+		if os.Geteuid() == 0 && !lacksRights(e.logs.String()) {
+			t.Fatalf("dockerd ended:\n%s", e.logs)
+		}
+		t.Skipf("dockerd has not the rights that it needs here:\n%s", e.logs)
 	}
 	e.load()
 	return e
+}
+
+// lacksRights tells the end of an engine whose container or user may not do what
+// engines do from every other end.
+func lacksRights(log string) bool {
+	log = strings.ToLower(log)
+	for _, words := range []string{"operation not permitted", "permission denied", "read-only file system", "must be run as root"} {
+		if strings.Contains(log, words) {
+			return true
+		}
+	}
+	return false
 }
 
 // start runs dockerd and waits until it answers; false = it ended. It leaves the
