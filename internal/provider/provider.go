@@ -127,6 +127,14 @@ func NoMachine(err error) bool {
 	return false
 }
 
+// NotMade says of an error from before a machine was asked for that there is none.
+func NotMade(err error) error {
+	if err == nil || NoMachine(err) {
+		return err
+	}
+	return ErrUnreachable.Because(err)
+}
+
 // An Adapter speaks to one account at one cloud. All methods are safe for
 // concurrent use and honour their context.
 type Adapter interface {

@@ -155,6 +155,7 @@ func TestGPUsAreReadOffTheDriversNames(t *testing.T) {
 		"NVIDIA B200, 183359, Disabled":                                "B200_180GB SXM6",
 		"NVIDIA GeForce RTX 3090 Ti, 24564, [N/A]":                     "RTX3090Ti_24GB PCIe",
 		"NVIDIA GeForce RTX 4090 Laptop GPU, 16376, [N/A]":             "",
+		"NVIDIA GeForce RTX 4090 D, 24564, [N/A]":                      "",
 		"NVIDIA GeForce RTX 5090, 32607, [N/A]":                        "RTX5090_32GB PCIe",
 		"NVIDIA GH200 480GB, 97871, Disabled":                          "GH200_96GB PCIe",
 		"NVIDIA H100 80GB HBM3, 81559, Disabled":                       "H100_80GB SXM5",

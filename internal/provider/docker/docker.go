@@ -5,7 +5,7 @@
 // installations that share a host agree. Prices come by configuration.
 //
 // A container's name is the launch's name. The engine makes no second one of
-// the same name, so a launch that is repeated adopts what it made.
+// the same name, so a launch is never made twice.
 package docker
 
 import (
@@ -26,7 +26,6 @@ import (
 // Labels of a container of ours.
 const (
 	labelMachine = "dev.homeport.machine" // the launch's name
-	labelLaunch  = "dev.homeport.launch"  // hash of the launch's name and token: whose it is
 	labelGPUs    = "dev.homeport.gpus"    // the ids of the GPUs that it holds, by commas
 	labelAsked   = "dev.homeport.asked"   // when it was asked for, by our clock: Unix seconds
 	labelProbe   = "dev.homeport.probe"   // it looks at the GPUs, and is removed soon

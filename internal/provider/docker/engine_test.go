@@ -206,8 +206,11 @@ func TestRealEngineSaysItInTheseWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if two, err := c.Launch(t.Context(), l); err != nil || two.Ref != one.Ref {
+	if two, err := c.Launch(t.Context(), l); err == nil || provider.NoMachine(err) {
 		t.Errorf("launched again: %+v, %v", two, err)
+	}
+	if list, err := c.Find(t.Context(), l.Name); err != nil || len(list) != 1 || list[0].Ref != one.Ref {
+		t.Errorf("after it was launched again there are %+v, %v", list, err)
 	}
 	until(t, "the engine chose a port", func() bool { return find(t, c, l.Name).SSHPort != 0 })
 	if _, err := e.ContainerStop(t.Context(), one.Ref, client.ContainerStopOptions{}); err != nil {
@@ -224,8 +227,9 @@ func TestRealEngineSaysItInTheseWords(t *testing.T) {
 	}
 }
 
-// TestOwnNetworkKeepsPodsApart: it is made with the first look at the host.
-func TestOwnNetworkKeepsPodsApart(t *testing.T) {
+// TestOwnNetworkAsksForIsolation: it is made with the first look at the host. The
+// engine's own firewall rules then keep pods apart; this one's are off.
+func TestOwnNetworkAsksForIsolation(t *testing.T) {
 	t.Parallel()
 	e := dockertest.Start(t)
 	offers(t, real(t, e, nil))

@@ -88,11 +88,11 @@ func parseSMI(text string) []device {
 		for i := range fields {
 			fields[i] = strings.TrimSpace(fields[i])
 		}
-		mib, err := strconv.Atoi(fields[2])
+		mib, err := strconv.ParseInt(fields[2], 10, 64)
 		if err != nil || !deviceForm.MatchString(fields[0]) || fields[3] == "Enabled" {
 			continue
 		}
-		of, socket, ok := model(fields[1], (mib+1023)/1024)
+		of, socket, ok := model(fields[1], mib)
 		if ok {
 			list = append(list, device{id: fields[0], token: of.Token, socket: socket, vramGB: of.VRAMGB})
 		}
@@ -106,18 +106,16 @@ var socketOf = map[string]string{
 	"NVIDIA H100 80GB HBM3": gpu.SXM5, "NVIDIA H200": gpu.SXM5, "NVIDIA B200": gpu.SXM6,
 }
 
-var (
-	sizeWords   = regexp.MustCompile(`(?i)[ -]?\b[0-9]+GB\b|\bHBM[0-9]e?\b|\bTesla\b`)
-	socketWords = regexp.MustCompile(`(?i)\bSXM[0-9]?\b`)
-)
+var socketWords = regexp.MustCompile(`(?i)\bSXM[0-9]?\b`)
 
-// model reads the driver's name of a model, such as "NVIDIA A100-SXM4-80GB".
-func model(name string, vramGB int) (gpu.Type, string, bool) {
+// model reads the driver's name of a model, such as "NVIDIA A100-SXM4-80GB", as
+// the look at a pod's machine reads it.
+func model(name string, mib int64) (gpu.Type, string, bool) {
 	socket := socketOf[name]
 	if socket == "" {
 		socket = socketWords.FindString(name)
 	}
-	of, ok := gpu.Find(sizeWords.ReplaceAllString(name, " "), vramGB)
+	of, ok := gpu.Named(name, mib)
 	return of, gpu.Socket(socket, of), ok
 }
 

@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/moby/moby/client"
 
-	"homeport.dev/homeport/internal/id"
 	"homeport.dev/homeport/internal/money"
 	"homeport.dev/homeport/internal/provider"
 	"homeport.dev/homeport/internal/provider/bootstrap"
@@ -62,18 +60,17 @@ func (c *Cloud) admit(l provider.Launch) error {
 // chooseTries is how often GPUs are chosen when another node takes the same.
 const chooseTries = 3
 
-// claim makes the container, or adopts the one that an earlier call of the same
-// launch made. Other nodes may choose at the same time, which only the engine
+// claim makes the container. Other nodes may choose at the same time, which only the engine
 // could order: whoever sees after its create that another container holds one
 // of its GPUs withdraws, so that none is ever held by two that run.
 func (c *Cloud) claim(ctx context.Context, l provider.Launch, command []string) (string, error) {
 	network, err := c.network(ctx)
 	if err != nil {
-		return "", nothingMade(err)
+		return "", provider.NotMade(err)
 	}
 	all, err := c.devices(ctx)
 	if err != nil {
-		return "", nothingMade(err)
+		return "", provider.NotMade(err)
 	}
 	select {
 	case c.turn <- struct{}{}:
@@ -84,15 +81,15 @@ func (c *Cloud) claim(ctx context.Context, l provider.Launch, command []string) 
 	for range chooseTries {
 		held, err := c.held(ctx)
 		if err != nil {
-			return "", nothingMade(err)
+			return "", provider.NotMade(err)
 		}
 		chosen := choose(all, held, l.Offer)
 		if chosen == nil {
-			return c.adopt(ctx, l, provider.ErrNoCapacity)
+			return "", provider.ErrNoCapacity
 		}
 		made, err := c.create(ctx, c.options(l, command, network, chosen), command[len(command)-1], l.Bootstrap.Token)
 		if f, ok := failed(err); ok && f.status == http.StatusConflict {
-			return c.adopt(ctx, l, unclear(err))
+			return "", unclear(err) // a container has this name: Find tells whose it is
 		}
 		if err != nil {
 			return "", refused(err)
@@ -118,14 +115,6 @@ func unclear(err error) error {
 		return errors.New("a container may be there: " + err.Error())
 	}
 	return err
-}
-
-// nothingMade says of an error before the create that there is no machine.
-func nothingMade(err error) error {
-	if provider.NoMachine(err) {
-		return err
-	}
-	return provider.ErrUnreachable.Because(err)
 }
 
 // choose picks free GPUs of an offer; nil = there are too few.
@@ -155,31 +144,6 @@ func (c *Cloud) alone(ctx context.Context, made string, chosen []device) (bool, 
 		}
 	}
 	return true, nil
-}
-
-// adopt returns the container that an earlier call of this launch made. Where
-// there is none, otherwise says what to answer; another's container under
-// this name is an error that says nothing of ours.
-func (c *Cloud) adopt(ctx context.Context, l provider.Launch, otherwise error) (string, error) {
-	list, err := c.list(ctx, byName(l.Name))
-	if err != nil {
-		return "", unclear(err)
-	}
-	for _, s := range list {
-		switch {
-		case s.Labels[labelMachine] != l.Name:
-		case s.Labels[labelLaunch] != mark(l):
-			return "", fmt.Errorf("container %s has this name and is another launch's", s.ID)
-		default:
-			return s.ID, nil
-		}
-	}
-	return "", otherwise
-}
-
-// mark tells this launch from another of the same name, without its token.
-func mark(l provider.Launch) string {
-	return hex.EncodeToString(id.Hash(l.Name + " " + l.Bootstrap.Token))
 }
 
 // byName filters for containers of ours whose name begins so.

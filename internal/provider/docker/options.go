@@ -47,7 +47,7 @@ func (c *Cloud) options(l provider.Launch, command []string, onNetwork string, c
 			Hostname: l.Bootstrap.Hostname, User: "root", Env: env, Image: c.host.Image, WorkingDir: "/",
 			Entrypoint: command[:1], Cmd: command[1:], ExposedPorts: network.PortSet{port: {}},
 			Labels: map[string]string{
-				labelMachine: l.Name, labelLaunch: mark(l), labelGPUs: strings.Join(ids, ","),
+				labelMachine: l.Name, labelGPUs: strings.Join(ids, ","),
 				labelAsked: strconv.FormatInt(c.clock.Wall().Unix(), 10),
 			},
 		},

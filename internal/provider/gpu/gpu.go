@@ -122,9 +122,14 @@ func Find(name string, vramGB int) (Type, bool) {
 // Named returns the type that a driver's name means, such as "NVIDIA A100-SXM4-80GB"
 // or "NVIDIA H100 80GB HBM3", with the memory that the driver counts, in MiB: what
 // is left of it where some is kept for checks. The longest beginning of the name
-// that is known counts.
+// that is known counts, unless the rest makes it a lesser model.
 func Named(name string, mib int64) (Type, bool) {
 	words := strings.FieldsFunc(name, func(r rune) bool { return r == ' ' || r == '-' })
+	for _, word := range words {
+		if word == "Laptop" || word == "D" || word == "Mobile" {
+			return Type{}, false
+		}
+	}
 	for n := len(words); n > 0; n-- {
 		key := plain(strings.Join(words[:n], " "))
 		for _, t := range types {

@@ -37,6 +37,8 @@ func TestNamesOfDriversAreKnown(t *testing.T) {
 		{"Tesla T4", 15360, "T4_16GB"},
 		{"NVIDIA RTX PRO 6000 Blackwell Server Edition", 97887, "RTX_PRO_6000B_96GB"},
 		{"NVIDIA H100 80GB HBM3 of ten", 10240, ""},
+		{"NVIDIA GeForce RTX 4090 D", 24564, ""},
+		{"NVIDIA GeForce RTX 5090 Laptop GPU", 24463, ""},
 		{"NVIDIA Quantum 9000", 81920, ""},
 	} {
 		if got, _ := gpu.Named(tt.name, tt.mib); got.Token != tt.want {

@@ -78,14 +78,6 @@ func (c *Cloud) Capabilities() provider.Capabilities {
 	return provider.Capabilities{ChoosesPort: true, MaxName: maxName, BootTimeout: 20 * time.Minute}
 }
 
-// nothingMade is an error from before a machine was asked for.
-func nothingMade(err error) error {
-	if err == nil || provider.NoMachine(err) {
-		return err
-	}
-	return provider.ErrUnreachable.Because(err)
-}
-
 // refused reads Hyperstack's words of a 4xx, of which its error_reason tells
 // little. A quota has room again when another machine of ours ends.
 func refused(f *cloudapi.Failure) error {

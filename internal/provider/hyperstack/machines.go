@@ -71,14 +71,14 @@ func (c *Cloud) Launch(ctx context.Context, l provider.Launch) (provider.Machine
 	}
 	at, err := c.place(ctx, l.Offer.DataCenterID)
 	if err != nil {
-		return provider.Machine{}, nothingMade(err)
+		return provider.Machine{}, provider.NotMade(err)
 	}
 	image, err := c.image(ctx, l.Offer)
 	if err != nil {
-		return provider.Machine{}, nothingMade(err)
+		return provider.Machine{}, provider.NotMade(err)
 	}
 	if err := c.still(ctx, l); err != nil {
-		return provider.Machine{}, nothingMade(err)
+		return provider.Machine{}, provider.NotMade(err)
 	}
 	body := createRequest{
 		Name: l.Name, Environment: at.environment, Flavor: l.Offer.CloudID, Image: image, Key: at.key, Count: 1, AssignFloatingIP: true,

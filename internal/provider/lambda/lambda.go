@@ -99,15 +99,7 @@ func (c *Cloud) Capabilities() provider.Capabilities {
 func (c *Cloud) turn(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, launchPatience)
 	defer cancel()
-	return nothingMade(c.limiter.Wait(ctx, cloudapi.Bucket{Account: c.api.Account(), Class: launches}, rates[launches]))
-}
-
-// nothingMade is an error from before a machine was asked for.
-func nothingMade(err error) error {
-	if err == nil || provider.NoMachine(err) {
-		return err
-	}
-	return provider.ErrUnreachable.Because(err)
+	return provider.NotMade(c.limiter.Wait(ctx, cloudapi.Bucket{Account: c.api.Account(), Class: launches}, rates[launches]))
 }
 
 // refused reads Lambda's codes of a 4xx; its messages are said to change.

@@ -67,7 +67,7 @@ func (c *Cloud) Launch(ctx context.Context, l provider.Launch) (provider.Machine
 	}
 	keyName, err := c.bootstrapKey(ctx)
 	if err != nil {
-		return provider.Machine{}, nothingMade(err)
+		return provider.Machine{}, provider.NotMade(err)
 	}
 	if err := c.turn(ctx); err != nil {
 		return provider.Machine{}, err
@@ -116,7 +116,7 @@ func userData(b provider.Bootstrap) (text string, hide []string, err error) {
 func (c *Cloud) still(ctx context.Context, l provider.Launch) error {
 	list, err := c.Offers(ctx)
 	if err != nil {
-		return nothingMade(err)
+		return provider.NotMade(err)
 	}
 	for _, o := range list {
 		if keyOf(o) != keyOf(l.Offer) || o.GPUType != l.Offer.GPUType || o.GPUCount != l.Offer.GPUCount {

@@ -67,10 +67,7 @@ func (c *Cloud) Launch(ctx context.Context, l provider.Launch) (provider.Machine
 	}
 	keyID, err := c.bootstrapKey(ctx)
 	if err != nil {
-		if provider.NoMachine(err) {
-			return provider.Machine{}, err
-		}
-		return provider.Machine{}, provider.ErrUnreachable.Because(err)
+		return provider.Machine{}, provider.NotMade(err)
 	}
 	body := createRequest{Pod: podRequest{
 		Name: l.Name, CloudID: l.Offer.CloudID, GPUType: l.Offer.GPUType, Socket: l.Offer.Socket, GPUCount: l.Offer.GPUCount,

@@ -112,10 +112,7 @@ func (c *Cloud) still(ctx context.Context, l provider.Launch) error {
 		Method: http.MethodGet, Path: "/catalog/gpus/" + url.PathEscape(l.Offer.CloudID), Query: stockOf(l.Offer.GPUCount),
 	}, &g)
 	if err != nil {
-		if provider.NoMachine(err) {
-			return err
-		}
-		return provider.ErrUnreachable.Because(err)
+		return provider.NotMade(err)
 	}
 	for _, o := range g.offers(l.Offer.GPUCount) {
 		if o.CloudID != l.Offer.CloudID || o.DataCenterID != l.Offer.DataCenterID {

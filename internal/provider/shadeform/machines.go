@@ -100,10 +100,7 @@ func (c *Cloud) still(ctx context.Context, l provider.Launch) (provider.Offer, e
 		"cloud": {l.Offer.Provider}, "region": {l.Offer.DataCenterID}, "shade_instance_type": {l.Offer.CloudID}, "available": {"true"},
 	})
 	if err != nil {
-		if provider.NoMachine(err) {
-			return provider.Offer{}, err
-		}
-		return provider.Offer{}, provider.ErrUnreachable.Because(err)
+		return provider.Offer{}, provider.NotMade(err)
 	}
 	for _, o := range list {
 		if keyOf(o) != keyOf(l.Offer) || o.GPUType != l.Offer.GPUType || o.GPUCount != l.Offer.GPUCount {

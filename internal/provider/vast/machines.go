@@ -61,10 +61,7 @@ func (c *Cloud) Launch(ctx context.Context, l provider.Launch) (provider.Machine
 	}
 	ask, err := c.resolve(ctx, l)
 	if err != nil {
-		if provider.NoMachine(err) {
-			return provider.Machine{}, err
-		}
-		return provider.Machine{}, provider.ErrUnreachable.Because(err) // nothing was asked for yet
+		return provider.Machine{}, provider.NotMade(err)
 	}
 	script := base64.StdEncoding.EncodeToString([]byte(command[2]))
 	body := createRequest{

@@ -87,14 +87,14 @@ func (c *Cloud) Launch(ctx context.Context, l provider.Launch) (provider.Machine
 		image, err = c.image(ctx, l.Offer)
 	}
 	if err != nil {
-		return provider.Machine{}, notSent(err)
+		return provider.Machine{}, provider.NotMade(err)
 	}
 	if err := c.still(ctx, l); err != nil {
-		return provider.Machine{}, notSent(err)
+		return provider.Machine{}, provider.NotMade(err)
 	}
 	scriptID, err := c.addScript(ctx, l, script)
 	if err != nil {
-		return provider.Machine{}, notSent(err)
+		return provider.Machine{}, provider.NotMade(err)
 	}
 	ref, err := c.create(ctx, createRequest{
 		InstanceType: l.Offer.CloudID, Image: image, Hostname: l.Name, Description: l.Name, LocationCode: l.Offer.DataCenterID,

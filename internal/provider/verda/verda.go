@@ -104,7 +104,7 @@ func (c *Cloud) Capabilities() provider.Capabilities {
 func (c *Cloud) do(ctx context.Context, call cloudapi.Call, out any) error {
 	token, err := c.tokens.get(ctx)
 	if err != nil {
-		return notSent(fmt.Errorf("log in: %w", err))
+		return provider.NotMade(fmt.Errorf("log in: %w", err))
 	}
 	call.Hide = append(call.Hide, token)
 	err = c.api.Do(ctx, call, out)
@@ -117,14 +117,6 @@ func (c *Cloud) do(ctx context.Context, call cloudapi.Call, out any) error {
 func unauthorized(err error) bool {
 	var f *cloudapi.Failure
 	return errors.As(err, &f) && f.Status == http.StatusUnauthorized
-}
-
-// notSent is an error of something that came before the call that counts.
-func notSent(err error) error {
-	if provider.NoMachine(err) {
-		return err
-	}
-	return provider.ErrUnreachable.Because(err)
 }
 
 // refused reads Verda's words of a 4xx: a code, and a message for people.
