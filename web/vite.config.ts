@@ -16,7 +16,7 @@ const base = [
   /preload-helper/,
   /src\/app\/[\w-]+\.tsx?$/,
   /src\/api\/(client|config|error|session)\.ts$/,
-  /src\/copy\/en\.ts\?(app|offer)$/,
+  /src\/copy\/en\/(app|offer)\.ts$/,
   /src\/features\/(session|offers)\//,
   /src\/lib\/(cookie|gpu|lazy|level|money|offers|redirect|storage|store)\.ts$/,
   /src\/ui\/(badge|berths|button|button-link|depth-lines|logo|media|meter|page|spinner)\.tsx?$/,
