@@ -59,6 +59,20 @@ func ParseUp(s string) (USD, error) {
 	return USD(up.Int64()), nil
 }
 
+// ParseDown reads what ParseUp reads; part of a micro-dollar does not count. It
+// is for what others say that we have.
+func ParseDown(s string) (USD, error) {
+	micros, err := parse(s)
+	if err != nil {
+		return 0, err
+	}
+	down := new(big.Int).Div(micros.Num(), micros.Denom())
+	if !down.IsInt64() {
+		return 0, ErrSyntax
+	}
+	return USD(down.Int64()), nil
+}
+
 // parse reads a decimal as micro-dollars.
 func parse(s string) (*big.Rat, error) {
 	if s == "" || len(s) > 40 || strings.ContainsAny(s, "/_xXpPbBoO ") {

@@ -37,6 +37,17 @@ func TestPricesOfOthersAreReadInFull(t *testing.T) {
 			t.Errorf("ParseUp(%q) = %d, %v; want %d", in, got, err, want)
 		}
 	}
+	for in, want := range map[string]money.USD{"0.8008281904610115": 800_828, "-0.0000001": -1, "25": 25_000_000, "1e-7": 0} {
+		got, err := money.ParseDown(in)
+		if err != nil || got != want {
+			t.Errorf("ParseDown(%q) = %d, %v; want %d", in, got, err, want)
+		}
+	}
+	for _, in := range []string{"", "x", "1/2", "NaN", "1e30", "9223372036854.775808"} {
+		if got, err := money.ParseDown(in); err == nil {
+			t.Errorf("ParseDown(%q) = %d, want an error", in, got)
+		}
+	}
 	for _, in := range []string{"", "x", "1/2", "NaN", "1e30", "9223372036854.7758071"} {
 		if got, err := money.ParseUp(in); err == nil {
 			t.Errorf("ParseUp(%q) = %d, want an error", in, got)

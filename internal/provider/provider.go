@@ -164,6 +164,13 @@ type Keeper interface {
 	Keep(ctx context.Context, ref string, until time.Time) error
 }
 
+// An Accountant is an Adapter whose cloud says what is left of our money there.
+type Accountant interface {
+	// Balance is what the account can still spend; below zero is a debt. An
+	// error says nothing about it.
+	Balance(ctx context.Context) (money.USD, error)
+}
+
 // A Pusher is an Adapter of a cloud that takes no start-up script: the agent is
 // brought to the machine by SSH. Capabilities say Push.
 type Pusher interface {

@@ -110,6 +110,8 @@ func dialect(a *account) cloudtest.Dialect {
 		Authorized: func(r *http.Request) bool { return r.Header.Get("api_key") == testKey },
 		Operation: func(r *http.Request) string {
 			switch path := strings.TrimPrefix(r.URL.Path, base); {
+			case path == "/billing/user-credit/credit":
+				return "balance"
 			case path == "/pricebook":
 				return cloudtest.Check
 			case path == "/core/flavors" && r.URL.RawQuery == "":
@@ -125,6 +127,9 @@ func dialect(a *account) cloudtest.Dialect {
 			}
 		},
 		Refusals: map[string]cloudtest.Answer{
+			"balance/debt":              {Status: 200, Body: `{"status":true,"message":"","data":{"credit":-3.5,"threshold":0,"can_create_instance":false}}`},
+			"balance/none":              {Status: 200, Body: `{"status":true,"message":"","data":{}}`},
+			"balance/error":             failure(500, "unknown", "Something went wrong."),
 			"launch/no_capacity":        failure(400, "bad_request", "Not Enough Stock of H100-80G-PCIe. Unable to launch virtual-machines."),
 			"launch/refused":            failure(400, "bad_request", "Flavor is not compatible with the image."),
 			"launch/funds":              failure(400, "bad_request", "Insufficient credit. Please add credits to your account."),
@@ -137,6 +142,9 @@ func dialect(a *account) cloudtest.Dialect {
 			show := func(v any) http.HandlerFunc {
 				return func(w http.ResponseWriter, _ *http.Request) { cloudtest.Reply(w, http.StatusOK, v) }
 			}
+			mux.HandleFunc("GET "+base+"/billing/user-credit/credit", show(map[string]any{"status": true, "message": "", "data": map[string]any{
+				"credit": 120.8008281904610115, "threshold": 0.0, "can_create_instance": true,
+			}}))
 			mux.HandleFunc("GET "+base+"/core/flavors", show(a.flavors))
 			mux.HandleFunc("GET "+base+"/core/images", show(a.images))
 			mux.HandleFunc("GET "+base+"/pricebook", d.pricebook)

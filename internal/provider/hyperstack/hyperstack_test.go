@@ -38,6 +38,29 @@ func TestRequestsFitThePublishedDescription(t *testing.T) {
 		doc.Components.SecuritySchemes["accessToken"] = &openapi3.SecuritySchemeRef{Value: openapi3.NewJWTSecurityScheme()}
 	})
 	providertest.Journey(t, c)
+	if _, err := c.Balance(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// What is left is read exactly, rounded down; what is not said is not guessed.
+func TestBalanceIsTheCreditThatIsLeft(t *testing.T) {
+	t.Parallel()
+	c, double := fresh(t)
+	for fault, want := range map[string]money.USD{"": 120_800_828, "debt": -3_500_000} {
+		if fault != "" {
+			double.Inject(t, "balance", fault, 1)
+		}
+		if got, err := c.Balance(t.Context()); err != nil || got != want {
+			t.Errorf("%q: %d, %v; want %d", fault, got, err, want)
+		}
+	}
+	for _, fault := range []string{"none", "error"} {
+		double.Inject(t, "balance", fault, 1)
+		if got, err := c.Balance(t.Context()); err == nil {
+			t.Errorf("%s: %d", fault, got)
+		}
+	}
 }
 
 func row(flavor, token string, n, memory, ram, vcpu int, socket, country, region string, price money.Rate) provider.Offer {

@@ -70,6 +70,8 @@ func dialect(t *testing.T, gpus []map[string]any) cloudtest.Dialect {
 				return cloudtest.Launch
 			case path == "/pods/":
 				return cloudtest.Find
+			case path == "/billing/wallet":
+				return "balance"
 			case path == "/ssh_keys/":
 				return "keys"
 			case r.Method == http.MethodDelete:
@@ -78,6 +80,10 @@ func dialect(t *testing.T, gpus []map[string]any) cloudtest.Dialect {
 			return ""
 		},
 		Refusals: map[string]cloudtest.Answer{
+			"balance/debt":              {Status: 200, Body: `{"wallet_id":"w","balance_usd":-2.0000001,"currency":"usd"}`},
+			"balance/euro":              {Status: 200, Body: `{"wallet_id":"w","balance_usd":10,"currency":"EUR"}`},
+			"balance/none":              {Status: 200, Body: `{"wallet_id":"w","currency":"USD"}`},
+			"balance/error":             {Status: 500, Body: `{"detail":"Something went wrong."}`},
 			"launch/no_capacity":        {Status: 400, Body: `{"detail":"No capacity is left for the requested GPU."}`},
 			"launch/refused":            {Status: 422, Body: `{"errors":[{"param":"pod.image","details":"not supported"}]}`},
 			"launch/funds":              {Status: 402, Body: `{"detail":"Payment required"}`},
@@ -88,6 +94,9 @@ func dialect(t *testing.T, gpus []map[string]any) cloudtest.Dialect {
 		Routes: func(c *cloudtest.Cloud, mux *http.ServeMux) {
 			d := &double{Cloud: c, gpus: gpus, keys: []map[string]any{}}
 			cloudtest.Read(t, "testdata/pod.json", &d.pod)
+			mux.HandleFunc("GET "+base+"/billing/wallet", func(w http.ResponseWriter, _ *http.Request) {
+				cloudtest.Reply(w, 200, map[string]any{"wallet_id": "w", "balance_usd": 87.123456, "currency": "USD", "total_billings": 0, "recent_billings": []any{}})
+			})
 			mux.HandleFunc("GET "+base+"/availability/gpus", d.list)
 			mux.HandleFunc("POST "+base+"/pods/{$}", d.create)
 			mux.HandleFunc("GET "+base+"/pods/{$}", d.pods)

@@ -92,6 +92,8 @@ func dialect(t *testing.T, asks []map[string]any) cloudtest.Dialect {
 				return cloudtest.Check
 			case path == "/v0/bundles/":
 				return cloudtest.Offers
+			case path == "/v0/users/current/":
+				return "balance"
 			case strings.HasPrefix(path, "/v0/asks/"):
 				return cloudtest.Launch
 			case path == "/v1/instances/":
@@ -102,6 +104,9 @@ func dialect(t *testing.T, asks []map[string]any) cloudtest.Dialect {
 			return ""
 		},
 		Refusals: map[string]cloudtest.Answer{
+			"balance/uncredited":        {Status: 200, Body: `{"id":7,"balance":2.5}`},
+			"balance/none":              {Status: 200, Body: `{"id":7}`},
+			"balance/error":             refusal(500, "error", "Something went wrong."),
 			"launch/no_capacity":        refusal(410, "no_such_ask", "error 410/3907: no_such_ask Instance type 7 is no longer available."),
 			"launch/refused":            refusal(400, "invalid_args", "error 400/3467: Invalid args"),
 			"launch/funds":              refusal(400, "lacks_credit", "Your account lacks credit; see the billing page."),
@@ -111,6 +116,9 @@ func dialect(t *testing.T, asks []map[string]any) cloudtest.Dialect {
 		Kinds: []string{"launch/price_moved", "launch/stopped"},
 		Routes: func(c *cloudtest.Cloud, mux *http.ServeMux) {
 			d := &double{Cloud: c, asks: asks, instance: readInstance(t)}
+			mux.HandleFunc("GET "+base+"/v0/users/current/", func(w http.ResponseWriter, _ *http.Request) {
+				cloudtest.Reply(w, http.StatusOK, map[string]any{"id": 7, "email": "fleet@example.com", "balance": 0.0, "credit": 41.4000001})
+			})
 			mux.HandleFunc("POST "+base+"/v0/bundles/", d.search)
 			mux.HandleFunc("PUT "+base+"/v0/asks/{id}/", d.create)
 			mux.HandleFunc("GET "+base+"/v1/instances/", d.instances)

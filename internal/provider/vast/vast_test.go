@@ -32,16 +32,41 @@ func TestRequestsFitThePublishedDescription(t *testing.T) {
 	c, double := fresh(t)
 	double.Describe("vast/openapi.yaml", asItIs)
 	providertest.Journey(t, c)
+	if _, err := c.Balance(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// What was paid in advance is what is left; what is not said is not guessed.
+func TestBalanceIsTheCreditThatIsLeft(t *testing.T) {
+	t.Parallel()
+	c, double := fresh(t)
+	for fault, want := range map[string]money.USD{"": 41_400_000, "uncredited": 2_500_000} {
+		if fault != "" {
+			double.Inject(t, "balance", fault, 1)
+		}
+		if got, err := c.Balance(t.Context()); err != nil || got != want {
+			t.Errorf("%q: %d, %v; want %d", fault, got, err, want)
+		}
+	}
+	for _, fault := range []string{"none", "error"} {
+		double.Inject(t, "balance", fault, 1)
+		if got, err := c.Balance(t.Context()); err == nil {
+			t.Errorf("%s: %d", fault, got)
+		}
+	}
 }
 
 // asItIs mends the description in what Vast's own guide and programs do
 // otherwise: all paths end in a slash, which the description's maker cuts off,
-// and the environment is an object.
+// the environment is an object, and an account has a credit.
 func asItIs(doc *openapi3.T) {
 	for path, item := range doc.Paths.Map() {
 		doc.Paths.Delete(path)
 		doc.Paths.Set(strings.TrimSuffix(path, "/")+"/", item)
 	}
+	user := doc.Paths.Value("/api/v0/users/current/").Get.Responses.Status(http.StatusOK).Value.Content.Get("application/json").Schema.Value
+	user.Properties["credit"] = openapi3.NewFloat64Schema().NewRef()
 	create := doc.Paths.Value("/api/v0/asks/{id}/").Put.RequestBody.Value.Content.Get("application/json").Schema.Value
 	create.Properties["env"] = openapi3.NewObjectSchema().WithAdditionalProperties(openapi3.NewStringSchema()).NewRef()
 }

@@ -128,6 +128,8 @@ func dialect(a *account) cloudtest.Dialect {
 				return cloudtest.Check
 			case path == "/instance-types":
 				return cloudtest.Offers
+			case path == "/balance":
+				return "balance"
 			case path == "/instances" && r.Method == http.MethodPost:
 				return cloudtest.Launch
 			case path == "/instances" && r.Method == http.MethodPut:
@@ -138,6 +140,10 @@ func dialect(a *account) cloudtest.Dialect {
 			return ""
 		},
 		Refusals: map[string]cloudtest.Answer{
+			"balance/debt":              {Status: 200, Body: `{"amount":-0.0000001,"currency":"USD"}`},
+			"balance/euro":              {Status: 200, Body: `{"amount":10,"currency":"eur"}`},
+			"balance/none":              {Status: 200, Body: `{"currency":"usd"}`},
+			"balance/error":             problem(500, "internal", "Something went wrong."),
 			"launch/no_capacity":        problem(503, "service_unavailable", "No capacity available"),
 			"launch/refused":            problem(400, "invalid_request", "Operating system is not valid for this instance type"),
 			"launch/funds":              problem(402, "insufficient_funds", "Your balance is too low."),
@@ -148,6 +154,9 @@ func dialect(a *account) cloudtest.Dialect {
 		Routes: func(c *cloudtest.Cloud, mux *http.ServeMux) {
 			d := double{c, a}
 			mux.HandleFunc("POST "+base+"/oauth2/token", d.token)
+			mux.HandleFunc("GET "+base+"/balance", func(w http.ResponseWriter, _ *http.Request) {
+				cloudtest.Reply(w, 200, map[string]any{"amount": 310.25, "currency": "usd"})
+			})
 			mux.HandleFunc("GET "+base+"/instance-types", d.types)
 			mux.HandleFunc("GET "+base+"/instance-availability", d.stock)
 			mux.HandleFunc("GET "+base+"/locations", func(w http.ResponseWriter, _ *http.Request) { cloudtest.Reply(w, 200, a.Locations) })
