@@ -52,16 +52,20 @@ func (s *Service) CheckNight(ctx context.Context, now time.Time) error {
 
 // A Check is what the last nightly look at the books found.
 type Check struct {
-	Problems  int64
-	Imbalance money.USD
+	At                           time.Time `db:"checked_at"` // business time
+	Wallets, Segments, Transfers int64     // that were recomputed
+	Problems                     int64
+	Imbalance                    money.USD `db:"imbalance_usd_micro"`
 }
 
-const sqlFindLastCheck = `select problems, imbalance_usd_micro from ledger_check order by day_us desc limit 1`
+const sqlFindLastCheck = `
+select checked_at, wallets, segments, transfers, problems, imbalance_usd_micro
+from ledger_check order by day_us desc limit 1`
 
 // LastCheck returns it; false before the first night.
 func (s *Service) LastCheck(ctx context.Context) (Check, bool, error) {
-	var c Check
-	err := s.Pool.QueryRow(ctx, sqlFindLastCheck).Scan(&c.Problems, &c.Imbalance)
+	rows, _ := s.Pool.Query(ctx, sqlFindLastCheck)
+	c, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[Check])
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Check{}, false, nil
 	}
