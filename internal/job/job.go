@@ -56,3 +56,14 @@ func (r *Recorder) Take() []Args {
 	r.jobs = nil
 	return jobs
 }
+
+// A Failing is one kind of job of which some fail. Instants are wall time.
+type Failing struct {
+	Kind       string
+	Retrying   int64 // failed, and will be tried again
+	GivenUp    int64 // failed for the last time, in the last seven days
+	GivenUpDay int64 // of those, in the last 24 hours
+	LastError  string
+	LastAt     *time.Time // the last try
+	NextAt     *time.Time // the first of the next tries
+}
