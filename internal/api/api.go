@@ -25,6 +25,7 @@ import (
 	"homeport.dev/homeport/internal/interest"
 	"homeport.dev/homeport/internal/notice"
 	"homeport.dev/homeport/internal/offer"
+	"homeport.dev/homeport/internal/operator"
 	"homeport.dev/homeport/internal/payment"
 	"homeport.dev/homeport/internal/pod"
 	"homeport.dev/homeport/internal/sshkey"
@@ -53,6 +54,7 @@ type Deps struct {
 	Pods         *pod.Service
 	Interest     *interest.Service
 	Statements   *statement.Service
+	Operator     *operator.Service
 	// CookiePath is below what the API's volumes lie for a browser, such as
 	// "/api/volumes"; Secure says that it reaches them by https only.
 	CookiePath string
@@ -88,6 +90,7 @@ func New(d Deps) (http.Handler, *huma.OpenAPI) {
 	s.registerCheckout()
 	s.registerSubscription()
 	s.registerNotices()
+	s.registerOperator()
 	s.refuseOthers(mux)
 	return mux, s.api.OpenAPI()
 }
@@ -171,7 +174,7 @@ func handle[I, O any](s *server, op huma.Operation, fn func(context.Context, *I)
 // request but its token is read before it is proven.
 func session[I, O any](s *server, op huma.Operation, fn func(context.Context, team.Person, I) (*O, error)) {
 	op.Security = []map[string][]string{{"session": {}}}
-	op.Middlewares = append(op.Middlewares, s.signedIn)
+	op.Middlewares = append(huma.Middlewares{s.signedIn}, op.Middlewares...)
 	handle(s, op, func(ctx context.Context, in *I) (*O, error) {
 		p, ok := ctx.Value(personKey{}).(team.Person)
 		if !ok {

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -26,6 +27,7 @@ import (
 	"homeport.dev/homeport/internal/money"
 	"homeport.dev/homeport/internal/notice"
 	"homeport.dev/homeport/internal/offer"
+	"homeport.dev/homeport/internal/operator"
 	"homeport.dev/homeport/internal/payment"
 	"homeport.dev/homeport/internal/pg"
 	"homeport.dev/homeport/internal/pg/pgtest"
@@ -81,18 +83,19 @@ func (till) ReadSession(_ context.Context, id string) (payment.Session, error) {
 
 // A town is the API with the real services behind it. Tokens are the people's ids.
 type town struct {
-	t       testing.TB
-	h       http.Handler
-	pool    *pgxpool.Pool
-	clock   *clock.Manual
-	people  map[string]team.Person
-	wallet  *wallet.Service
-	offers  *offer.Service
-	pods    *pod.Service
-	notices *notice.Service
-	volumes *volume.Service
-	store   *dir.Store
-	log     bytes.Buffer
+	t        testing.TB
+	h        http.Handler
+	pool     *pgxpool.Pool
+	clock    *clock.Manual
+	people   map[string]team.Person
+	wallet   *wallet.Service
+	offers   *offer.Service
+	pods     *pod.Service
+	notices  *notice.Service
+	volumes  *volume.Service
+	operator *operator.Service
+	store    *dir.Store
+	log      bytes.Buffer
 }
 
 func newTown(t testing.TB) *town {
@@ -138,6 +141,12 @@ func newTown(t testing.TB) *town {
 	payments := payment.New(payment.Deps{
 		Pool: w.pool, Clock: w.clock.Clock, Logger: logger, Wallet: w.wallet, Teams: teams, Jobs: jobs, Processor: till{}, PublicURL: "https://homeport.example",
 	})
+	w.operator = operator.New(operator.Deps{
+		Clock: w.clock.Clock, Offers: w.offers, Pods: w.pods, Wallet: w.wallet, Volumes: volumes, Payments: payments,
+		FailingJobs: func(context.Context, time.Time) ([]job.Failing, error) {
+			return []job.Failing{{Kind: "mail.send", Retrying: 3, GivenUp: 2, GivenUpDay: 1, LastError: "it broke"}}, nil
+		},
+	})
 	w.h, _ = api.New(api.Deps{
 		Authenticate: w.authenticate, Clock: w.clock.Clock, Logger: logger, Teams: teams, Wallet: w.wallet, Payments: payments,
 		Keys: keys, Volumes: volumes, Offers: w.offers, Pods: w.pods,
@@ -147,6 +156,7 @@ func newTown(t testing.TB) *town {
 			Pool: w.pool, Clock: w.clock.Clock, Wallet: w.wallet, Pods: w.pods, Volumes: volumes, Teams: teams,
 			Emails: w.emails, Payers: payments.PayersTx, Receipts: payments.Receipts,
 		}),
+		Operator:   w.operator,
 		CookiePath: "/volumes",
 	})
 	return w

@@ -27,6 +27,7 @@ func (s *server) userInfo(ctx context.Context, p team.Person, _ Bearer) (*body[a
 		UserID: p.ID.String(), Email: p.Email,
 		PersonalTeam: apitype.TeamRef{ID: info.Personal.ID.String(), Name: info.Personal.Name},
 		Teams:        listOf(info.Teams, teamOf).Body,
+		Operator:     s.Operator.Is(p),
 	}
 	return &body[apitype.UserInfo]{Body: out}, nil
 }

@@ -26,6 +26,7 @@ type UserInfo struct {
 	Email        string  `json:"email"`
 	PersonalTeam TeamRef `json:"personal_team"`
 	Teams        []Team  `json:"teams" nullable:"false"`
+	Operator     bool    `json:"operator,omitempty" doc:"True for those who run this Homeport, absent for all others."`
 }
 
 // Member is one member of a team.

@@ -30,6 +30,7 @@ import (
 	"homeport.dev/homeport/internal/meter"
 	"homeport.dev/homeport/internal/notice"
 	"homeport.dev/homeport/internal/offer"
+	"homeport.dev/homeport/internal/operator"
 	"homeport.dev/homeport/internal/payment"
 	"homeport.dev/homeport/internal/payment/stripe"
 	"homeport.dev/homeport/internal/payment/testpay"
@@ -83,6 +84,7 @@ type App struct {
 	statements *statement.Service
 	notices    *notice.Service
 	payments   *payment.Service
+	operator   *operator.Service
 	testpay    *testpay.Processor
 	sandbox    *sandbox.Sandbox
 	docker     []*docker.Cloud

@@ -17,6 +17,7 @@ import (
 	"homeport.dev/homeport/internal/dns"
 	"homeport.dev/homeport/internal/masterkey"
 	"homeport.dev/homeport/internal/offer"
+	"homeport.dev/homeport/internal/operator"
 	"homeport.dev/homeport/internal/payment/stripe"
 	"homeport.dev/homeport/internal/pod"
 	"homeport.dev/homeport/internal/volume"
@@ -65,6 +66,9 @@ func (c *Config) check() []error {
 	}
 	if _, err := volume.ParseRetention(c.KeepVersions); err != nil {
 		bad("KEEP_VERSIONS", "%v", err)
+	}
+	if _, err := operator.ParseEmails(c.Operators); err != nil {
+		bad("OPERATORS", "%v", err)
 	}
 	if _, err := mail.ParseAddress(c.OperatorEmail); c.OperatorEmail != "" && err != nil {
 		bad("OPERATOR_EMAIL", "%q is not a mail address", c.OperatorEmail)

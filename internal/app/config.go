@@ -44,6 +44,7 @@ type Config struct {
 	MailFrom      string `name:"MAIL_FROM" default:"Homeport <no-reply@localhost>" doc:"sender of mails"`
 	SupportEmail  string `name:"SUPPORT_EMAIL" default:"support@localhost" doc:"shown where users may need help"`
 	OperatorEmail string `name:"OPERATOR_EMAIL" doc:"who is told of a cloud that fails or whose account is empty; empty: only the log and the metrics say so"`
+	Operators     string `name:"OPERATORS" doc:"e-mail addresses, with commas between, of those who see /operator once they signed in; empty: nobody"`
 	SalesEmail    string `name:"SALES_EMAIL" default:"sales@localhost" doc:"address of Talk to Sales"`
 	Testimonials  string `name:"TESTIMONIALS" doc:"JSON file of the landing page's three testimonials, each {quote, name, work}; empty: samples, marked as such"`
 	StripeKey     string `name:"STRIPE_SECRET_KEY" secret:"true" doc:"Stripe account that collects the money; empty: the built-in test checkout, on this machine only"`

@@ -142,11 +142,14 @@ func (a *App) always() []loop {
 // offersEvery is how often the catalogue is asked for.
 const offersEvery = 30 * time.Second
 
-// catalogue asks each cloud for its offers in a loop of its own: one that hangs
-// delays no other.
+// catalogue asks each cloud for its offers, and for what is left of our money
+// there, in loops of its own: one that hangs delays no other.
 func (a *App) catalogue() []loop {
 	var all []loop
 	for name := range a.offers.Adapters {
+		if a.offers.TellsBalance(name) {
+			all = append(all, loop{"balance at " + name, time.Minute, func(ctx context.Context) error { return a.offers.ReadBalance(ctx, name) }})
+		}
 		all = append(all, loop{"offers of " + name, offersEvery, func(ctx context.Context) error { return a.offers.RefreshOne(ctx, name) }})
 	}
 	return all

@@ -155,10 +155,17 @@ func (g volumeGauges) Collect(c chan<- prometheus.Metric) {
 	c <- prometheus.MustNewConstMetric(g.garbage, prometheus.GaugeValue, float64(garbage))
 }
 
+// gauges are read from the database at each scrape.
+func (a *App) gauges() []prometheus.Collector {
+	return []prometheus.Collector{
+		podGauge{a, prometheus.NewDesc("pods", "Live pods.", []string{"status"}, nil)},
+		newLedgerGauges(a), newProviderGauges(a), newVolumeGauges(a), newOperatorGauges(a),
+	}
+}
+
 // metricsHandler serves /metrics and pprof.
 func (a *App) metricsHandler() http.Handler {
-	a.metrics.registry.MustRegister(podGauge{a, prometheus.NewDesc("pods", "Live pods.", []string{"status"}, nil)},
-		newLedgerGauges(a), newProviderGauges(a), newVolumeGauges(a))
+	a.metrics.registry.MustRegister(a.gauges()...)
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(a.metrics.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

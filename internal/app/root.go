@@ -33,7 +33,7 @@ func (a *App) apiHandler() http.Handler {
 	h, _ := api.New(api.Deps{
 		Authenticate: a.authenticate, Clock: a.clock, Logger: a.logger, Teams: a.teams, Wallet: a.wallet,
 		Payments: a.payments, Keys: a.keys, Volumes: a.volumes, Offers: a.offers, Pods: a.pods, Interest: a.interest, Notices: a.notices,
-		Statements: a.statements, CookiePath: cookies, Secure: a.https,
+		Statements: a.statements, Operator: a.operator, CookiePath: cookies, Secure: a.https,
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")

@@ -17,12 +17,14 @@ import (
 	"homeport.dev/homeport/internal/dns"
 	"homeport.dev/homeport/internal/idem"
 	"homeport.dev/homeport/internal/interest"
+	"homeport.dev/homeport/internal/job"
 	"homeport.dev/homeport/internal/mail"
 	"homeport.dev/homeport/internal/mail/mailbox"
 	"homeport.dev/homeport/internal/masterkey"
 	"homeport.dev/homeport/internal/meter"
 	"homeport.dev/homeport/internal/notice"
 	"homeport.dev/homeport/internal/offer"
+	"homeport.dev/homeport/internal/operator"
 	"homeport.dev/homeport/internal/payment"
 	"homeport.dev/homeport/internal/payment/stripe"
 	"homeport.dev/homeport/internal/payment/testpay"
@@ -274,6 +276,21 @@ func (a *App) wireMoney(ctx context.Context) error {
 	a.statements = statement.New(statement.Deps{
 		Pool: a.pool, Clock: a.clock, Wallet: a.wallet, Pods: a.pods, Volumes: a.volumes, Teams: a.teams,
 		Emails: a.auth.EmailsTx, Payers: a.payments.PayersTx, Receipts: a.payments.Receipts,
+	})
+	return a.wireOperator()
+}
+
+// wireOperator makes the view of those who run this Homeport.
+func (a *App) wireOperator() error {
+	emails, err := operator.ParseEmails(a.config.Operators)
+	if err != nil {
+		return err
+	}
+	a.operator = operator.New(operator.Deps{
+		Emails: emails, Clock: a.clock, Offers: a.offers, Pods: a.pods, Wallet: a.wallet, Volumes: a.volumes, Payments: a.payments,
+		FailingJobs: func(ctx context.Context, now time.Time) ([]job.Failing, error) {
+			return queue.Failing(ctx, a.pool, now)
+		},
 	})
 	return nil
 }

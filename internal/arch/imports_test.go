@@ -9,7 +9,7 @@ import (
 // Words of the table that stand for many packages.
 var groups = map[string]string{
 	"base":   "fault fail money id clock pg job blob mail idem seal",
-	"domain": "team audit auth sshkey interest wallet notice snapshot volume provider offer pod meter payment statement",
+	"domain": "team audit auth sshkey interest wallet notice snapshot volume provider offer pod meter payment statement operator",
 }
 
 // may lists, for each package, the packages of this module it may import. Not
@@ -47,6 +47,7 @@ var may = map[string]string{
 	"payment/stripe":     "payment wallet fault money clock", // wallet: the contract names wallet.Source
 	"payment/testpay":    "base payment wallet",
 	"statement":          "base team wallet pod volume",
+	"operator":           "base team wallet offer pod volume payment",
 	"provider/gpu":       "",
 	"provider/place":     "",
 	"provider/bootstrap": "provider fault",

@@ -35,6 +35,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/operator/margins": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What users paid against what clouds charged
+         * @description For operators (HOMEPORT_OPERATORS); for everybody else there is no such call. It may be a minute old.
+         */
+        get: operations["get-operator-margins"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/operator/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How this Homeport does
+         * @description For operators (HOMEPORT_OPERATORS); for everybody else there is no such call.
+         */
+        get: operations["get-operator-overview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/pods": {
         parameters: {
             query?: never;
@@ -987,6 +1027,458 @@ export interface components {
             /** Format: int64 */
             vcpu: number;
         };
+        OperatorBalance: {
+            /**
+             * Format: double
+             * @description USD; below zero: a debt. 0 while read_at is absent.
+             */
+            amount: number;
+            /**
+             * Format: int64
+             * @description Whole hours that it pays for; absent while nothing costs.
+             */
+            hours_left?: number;
+            /** @description Less than 24 hours of what its machines cost, or nothing. */
+            low: boolean;
+            /**
+             * Format: date-time
+             * @description When the cloud said so.
+             */
+            read_at?: string;
+            /** @description Why the last question was not answered; empty: it was. */
+            trouble: string;
+        };
+        OperatorBreaker: {
+            /** Format: date-time */
+            opened_at?: string;
+            /**
+             * Format: date-time
+             * @description When it is tried again.
+             */
+            probe_at?: string;
+            /** @description failures or funds; empty while closed. */
+            reason: string;
+            /** @enum {string} */
+            state: "closed" | "half" | "open";
+        };
+        OperatorClearing: {
+            /**
+             * Format: int64
+             * @description Differences that an operator knows of; they are not among the problems.
+             */
+            acknowledged: number;
+            /**
+             * Format: double
+             * @description USD.
+             */
+            difference: number;
+            /** Format: int64 */
+            problems: number;
+        };
+        OperatorDayMargin: {
+            day: string;
+            /**
+             * Format: int64
+             * @description Time that there were machines.
+             */
+            machine_seconds: number;
+            /**
+             * Format: double
+             * @description USD: paid less upstream.
+             */
+            margin: number;
+            negative: boolean;
+            /**
+             * Format: double
+             * @description USD, after refunds, on the days that the pods ran.
+             */
+            paid: number;
+            /**
+             * Format: int64
+             * @description Metered time of pods.
+             */
+            paid_seconds: number;
+            /**
+             * Format: double
+             * @description USD, of all machines, also of failed starts.
+             */
+            upstream: number;
+        };
+        OperatorInstances: {
+            /**
+             * Format: int64
+             * @description For more than 5 minutes.
+             */
+            ambiguous_long: number;
+            open: components["schemas"]["OperatorStates"];
+            /** @description The oldest first, 100 at most. */
+            orphan_list: components["schemas"]["OperatorOrphan"][];
+            /**
+             * Format: int64
+             * @description Machines with our mark that no open instance owns.
+             */
+            orphans: number;
+            /** Format: int64 */
+            orphans_left_out: number;
+            /**
+             * Format: int64
+             * @description Pods that are not deleted.
+             */
+            pods: number;
+            reaper: components["schemas"]["OperatorReaper"];
+            /**
+             * Format: int64
+             * @description For more than 15 minutes.
+             */
+            terminating_long: number;
+            /** @description Ambiguous ones, and those that are terminating for more than 15 minutes, the oldest first, 100 at most. */
+            troubled: components["schemas"]["OperatorTroubled"][];
+            /** Format: int64 */
+            troubled_left_out: number;
+            /**
+             * Format: int64
+             * @description Machines that serve no pod any more, and cost.
+             */
+            without_pod: number;
+        };
+        OperatorJob: {
+            /** Format: int64 */
+            given_up: number;
+            /** Format: int64 */
+            given_up_day: number;
+            kind: string;
+            /** Format: date-time */
+            last_at?: string;
+            /** @description One line of at most 300 characters. */
+            last_error: string;
+            /** Format: date-time */
+            next_at?: string;
+            /** Format: int64 */
+            retrying: number;
+        };
+        OperatorJobs: {
+            /**
+             * Format: int64
+             * @description In the last 7 days.
+             */
+            given_up: number;
+            /**
+             * Format: int64
+             * @description In the last 24 hours.
+             */
+            given_up_day: number;
+            /** @description The worst first, 50 at most. */
+            kinds: components["schemas"]["OperatorJob"][];
+            /** Format: int64 */
+            kinds_left_out: number;
+            /**
+             * Format: int64
+             * @description Failed, and will be tried again.
+             */
+            retrying: number;
+        };
+        OperatorLedger: {
+            /** Format: date-time */
+            checked_at: string;
+            /**
+             * Format: double
+             * @description USD that are not where the transfers say.
+             */
+            imbalance: number;
+            /** @description Older than 26 hours. */
+            late: boolean;
+            ok: boolean;
+            /**
+             * Format: int64
+             * @description Rows that are wrong.
+             */
+            problems: number;
+            /** Format: int64 */
+            segments: number;
+            /** Format: int64 */
+            transfers: number;
+            /** Format: int64 */
+            wallets: number;
+        };
+        OperatorMargin: {
+            /**
+             * Format: int64
+             * @description Time that there were machines.
+             */
+            machine_seconds: number;
+            /**
+             * Format: double
+             * @description USD: paid less upstream.
+             */
+            margin: number;
+            negative: boolean;
+            /**
+             * Format: double
+             * @description USD, after refunds, on the days that the pods ran.
+             */
+            paid: number;
+            /**
+             * Format: int64
+             * @description Metered time of pods.
+             */
+            paid_seconds: number;
+            /**
+             * Format: double
+             * @description USD, of all machines, also of failed starts.
+             */
+            upstream: number;
+        };
+        OperatorMargins: {
+            /** Format: date-time */
+            as_of: string;
+            /** Format: int64 */
+            days: number;
+            /** @description First day, as 2027-03-14. */
+            from: string;
+            /**
+             * Format: int64
+             * @description Their money is in the sums.
+             */
+            offers_left_out: number;
+            /** @description Each day, the oldest first. */
+            per_day: components["schemas"]["OperatorDayMargin"][];
+            /** @description The lowest margin first, 200 at most. */
+            per_offer: components["schemas"]["OperatorOfferMargin"][];
+            /** @description The lowest margin first. */
+            per_provider: components["schemas"]["OperatorProviderMargin"][];
+            /** @description Where there is something, by day and provider. */
+            per_provider_day: components["schemas"]["OperatorProviderDayMargin"][];
+            /** @description Last day: today so far. */
+            to: string;
+            total: components["schemas"]["OperatorMargin"];
+        };
+        OperatorOfferMargin: {
+            /** @description As users see it. */
+            cloud: string;
+            /** Format: int64 */
+            gpu_count: number;
+            gpu_type: string;
+            /**
+             * Format: int64
+             * @description Time that there were machines.
+             */
+            machine_seconds: number;
+            /**
+             * Format: double
+             * @description USD: paid less upstream.
+             */
+            margin: number;
+            negative: boolean;
+            /**
+             * Format: double
+             * @description USD, after refunds, on the days that the pods ran.
+             */
+            paid: number;
+            /**
+             * Format: int64
+             * @description Metered time of pods.
+             */
+            paid_seconds: number;
+            provider: string;
+            /**
+             * Format: double
+             * @description USD, of all machines, also of failed starts.
+             */
+            upstream: number;
+        };
+        OperatorOrphan: {
+            /** Format: date-time */
+            first_seen_at: string;
+            name: string;
+            provider: string;
+            /** @description The cloud's id. */
+            ref: string;
+        };
+        OperatorOutcomes: {
+            /** Format: int64 */
+            bad_host: number;
+            /** Format: int64 */
+            failed: number;
+            /** Format: int64 */
+            lost: number;
+            /** Format: int64 */
+            ready: number;
+            /** Format: int64 */
+            slow: number;
+        };
+        OperatorOverview: {
+            /** Format: date-time */
+            as_of: string;
+            clearing: components["schemas"]["OperatorClearing"];
+            instances: components["schemas"]["OperatorInstances"];
+            jobs: components["schemas"]["OperatorJobs"];
+            /** @description The last nightly check of the books; absent before the first. */
+            ledger?: components["schemas"]["OperatorLedger"];
+            /** @description By name; also one that is not for sale, whose machines are looked after. */
+            providers: components["schemas"]["OperatorProvider"][];
+            volumes: components["schemas"]["OperatorVolumes"];
+        };
+        OperatorProvider: {
+            /**
+             * Format: date-time
+             * @description When its catalogue was asked for.
+             */
+            asked_at?: string;
+            /** @description What is left of our money there; absent where its API does not say so, or was not asked yet. */
+            balance?: components["schemas"]["OperatorBalance"];
+            /** @description Its API says what is left. */
+            balance_by_api: boolean;
+            breaker: components["schemas"]["OperatorBreaker"];
+            /**
+             * Format: double
+             * @description USD that its machines cost us now.
+             */
+            burn_per_hour: number;
+            /**
+             * @description stale: its offers are hidden for want of a good catalogue; silent: it never had one; off: it does not sell.
+             * @enum {string}
+             */
+            health: "works" | "trial" | "broken" | "no_funds" | "stale" | "silent" | "off";
+            /** @description Open ones now. */
+            instances: components["schemas"]["OperatorStates"];
+            /**
+             * Format: date-time
+             * @description Its last good catalogue.
+             */
+            listed_at?: string;
+            /** @description How those of 7 days did. */
+            machines: components["schemas"]["OperatorOutcomes"];
+            /**
+             * Format: int64
+             * @description In that catalogue.
+             */
+            offers: number;
+            /** Format: int64 */
+            orphans: number;
+            /** @description Name of the adapter: the account. */
+            provider: string;
+            /**
+             * Format: int64
+             * @description 0 to 100, of its machines of 7 days; 100 while nothing is known.
+             */
+            score: number;
+            /** @description Its offers are for sale here. */
+            sells: boolean;
+            /** @description The last failure, one line; empty: none. */
+            trouble: string;
+        };
+        OperatorProviderDayMargin: {
+            day: string;
+            /**
+             * Format: int64
+             * @description Time that there were machines.
+             */
+            machine_seconds: number;
+            /**
+             * Format: double
+             * @description USD: paid less upstream.
+             */
+            margin: number;
+            negative: boolean;
+            /**
+             * Format: double
+             * @description USD, after refunds, on the days that the pods ran.
+             */
+            paid: number;
+            /**
+             * Format: int64
+             * @description Metered time of pods.
+             */
+            paid_seconds: number;
+            provider: string;
+            /**
+             * Format: double
+             * @description USD, of all machines, also of failed starts.
+             */
+            upstream: number;
+        };
+        OperatorProviderMargin: {
+            /**
+             * Format: int64
+             * @description Time that there were machines.
+             */
+            machine_seconds: number;
+            /**
+             * Format: double
+             * @description USD: paid less upstream.
+             */
+            margin: number;
+            negative: boolean;
+            /**
+             * Format: double
+             * @description USD, after refunds, on the days that the pods ran.
+             */
+            paid: number;
+            /**
+             * Format: int64
+             * @description Metered time of pods.
+             */
+            paid_seconds: number;
+            provider: string;
+            /**
+             * Format: double
+             * @description USD, of all machines, also of failed starts.
+             */
+            upstream: number;
+        };
+        OperatorReaper: {
+            /** @description False: the database was restored, and nobody said 'homeport reaper arm' yet. */
+            armed: boolean;
+            /** Format: date-time */
+            restored_at?: string;
+        };
+        OperatorStates: {
+            /** Format: int64 */
+            ambiguous: number;
+            /** Format: int64 */
+            intent: number;
+            /** Format: int64 */
+            running: number;
+            /** Format: int64 */
+            terminating: number;
+        };
+        OperatorTroubled: {
+            /**
+             * Format: double
+             * @description USD.
+             */
+            burn_per_hour: number;
+            /** @description As users see it. */
+            cloud: string;
+            /** Format: int64 */
+            gpu_count: number;
+            gpu_type: string;
+            name: string;
+            /**
+             * Format: date-time
+             * @description When it is tried again.
+             */
+            next_at?: string;
+            pod_id: string;
+            pod_status: string;
+            provider: string;
+            reason: string;
+            /** Format: date-time */
+            since: string;
+            /** @enum {string} */
+            state: "ambiguous" | "terminating";
+            /** Format: int64 */
+            tries: number;
+        };
+        OperatorVolumes: {
+            /** Format: int64 */
+            damaged_objects: number;
+            /**
+             * Format: int64
+             * @description That wait to be deleted.
+             */
+            garbage_bytes: number;
+        };
         Pod: {
             /** @description When its machine is lost, the pod is started again on another cloud at no higher price. */
             auto_relaunch: boolean;
@@ -1265,6 +1757,8 @@ export interface components {
         };
         UserInfo: {
             email: string;
+            /** @description True for those who run this Homeport, absent for all others. */
+            operator?: boolean;
             personal_team: components["schemas"]["TeamRef"];
             teams: components["schemas"]["Team"][];
             user_id: string;
@@ -1422,6 +1916,67 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-operator-margins": {
+        parameters: {
+            query?: {
+                /** @description How many UTC days, today among them. */
+                days?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorMargins"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-operator-overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorOverview"];
+                };
             };
             /** @description Error */
             default: {
