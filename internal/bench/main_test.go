@@ -36,7 +36,7 @@ type size struct {
 
 var sizes = map[string]size{
 	"smoke": {starts: 1, pods: 2, crowd: 3, broke: 1, rounds: 1, conns: 8, each: 300 * time.Millisecond, offers: 200, rows: 5000},
-	"full":  {starts: 5, pods: 50, crowd: 100, broke: 20, rounds: 5, conns: 64, each: 3 * time.Second, offers: 5000, rows: 1_000_000},
+	"full":  {starts: 5, pods: 50, crowd: 100, broke: 20, rounds: 5, conns: 64, each: 3 * time.Second, offers: 10_000, rows: 1_000_000},
 }
 
 // measured returns the size to measure with, or skips the test.
