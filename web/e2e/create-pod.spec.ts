@@ -1,8 +1,8 @@
 // Section F of the checks: /create, what it takes and what happens then.
 import type { Page, Request } from '@playwright/test'
 import { answer, hold, Requests, refuse } from './answers'
-import { aBalance, ago, aKey, anOffer, aVolume, id } from './bodies'
-import type { Client } from './client'
+import { aBalance, ago, aKey, anOffer, aPod, aTransaction, aVolume, id } from './bodies'
+import type { Client, Pod } from './client'
 import { expect, test } from './fixture'
 import { expectNoOverflow } from './looks'
 import { publicKeys } from './seeds'
@@ -110,6 +110,40 @@ test('108 a click orders the pod with all 20 fields and shows it at once', async
     await client.delete(`/pods/${pod.id}?team_id=${client.teamId}`)
     await client.ended(pod.id)
   }
+})
+
+test('what a new pod spends is in the wallet box soon, and its charges are in the history', async ({
+  page,
+  visit,
+  seeds,
+}) => {
+  await furnished(page)
+  const as = await seeds.hobby1()
+  let pods: Pod[] = []
+  const spent = aTransaction({
+    transaction_type: 'charge',
+    resource_type: 'pod-runtime',
+    resource_id: id('9f3c1a77'),
+    amount: -1.29,
+  })
+  await answer(page, 'get', '/pods', () => pods)
+  await answer(page, 'post', '/pods', () => {
+    const pod = aPod({ team_id: as.teamId, price: 2.49 })
+    pods = [pod]
+    return pod
+  })
+  await answer(page, 'get', '/wallet/balance', () =>
+    aBalance({ balance: 10, spending_per_hour: pods.length * 2.49 }),
+  )
+  await answer(page, 'get', '/wallet/transactions', () => (pods.length > 0 ? [spent] : []))
+  await visit('/billing?tab=pods', { as })
+  await expect(page.getByText('No pod transactions yet')).toBeVisible()
+  await page.getByRole('link', { name: 'Create New Instance' }).click()
+  await createButton(page).click()
+  await expect(page.getByText('Spending $2.490/hr')).toBeVisible()
+  await page.getByRole('link', { name: 'Billing & Wallet' }).click()
+  await page.getByRole('tab', { name: 'Pod Transactions' }).click()
+  await expect(page.getByRole('cell', { name: '-$1.29' })).toBeVisible()
 })
 
 test('109 the placeholder outlives a refresh of the list and becomes the pod', async ({

@@ -6,6 +6,7 @@ import type { CreatePod, Pod } from '@/api/types'
 import { copy } from '@/copy/en'
 import { useSession, useTeam } from '@/features/session/queries'
 import { volumesQuery } from '@/features/volumes/queries'
+import { balanceQuery, transactionsQuery } from '@/features/wallet/queries'
 import { newestFirst } from '@/lib/time'
 import { alertToast } from '@/ui/toast'
 import { mutedPods, setChime } from './chime-options'
@@ -41,12 +42,14 @@ const soon = [1_500, 4_000, 10_000]
 /** A lost pod is looked after every 15 s: this is after the next look. */
 const lookedAfter = [1_500, 17_000]
 
-/** Reads pods and volumes again shortly after an order or a deletion. */
+/** Reads pods, volumes and the wallet again shortly after an order or a deletion. */
 function followUp(client: QueryClient, teamId: string, delays = soon): void {
   for (const delay of delays) {
     setTimeout(() => {
       void client.invalidateQueries({ queryKey: podsKey(teamId) })
       void client.invalidateQueries({ queryKey: volumesQuery(teamId).queryKey })
+      void client.invalidateQueries({ queryKey: balanceQuery(teamId).queryKey })
+      void client.invalidateQueries({ queryKey: transactionsQuery(teamId).queryKey })
     }, delay)
   }
 }
