@@ -140,6 +140,7 @@ test('178 a completed test checkout raises the balance and shows a green box', a
   const box = page.getByRole('status').filter({ hasText: 'the credit is in your wallet' })
   await expect(box).toBeVisible()
   await expect(box).toHaveCSS('background-color', green)
+  await expect(box.getByRole('link', { name: 'Create New Instance' })).toHaveAttribute('href', '/create')
   await expect(card.getByText('$25.00', { exact: true })).toBeVisible()
   await expect(page.getByRole('cell', { name: '+$25.00' })).toBeVisible()
   await expect(page).toHaveURL(/\/billing$/)

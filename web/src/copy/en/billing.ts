@@ -7,6 +7,7 @@ export const billing = {
   switchFailed: 'Your new team is not there yet. Reload this page in a minute.',
   subscribed: 'Your team is on Pro. Welcome aboard.',
   credited: 'Payment received: the credit is in your wallet.',
+  creditedLink: 'Create New Instance',
   crediting: 'Payment received. The credit appears within a minute.',
   creditLate: 'The payment is not confirmed yet. The credit follows as soon as it is.',
   checkoutCancelled: 'The payment was cancelled. Nothing was charged.',

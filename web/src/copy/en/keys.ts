@@ -7,7 +7,7 @@ export const keys = {
   emptyHint: 'You choose one when you create a pod. It lets you in as root.',
   name: 'Name',
   publicKey: 'Public key',
-  publicKeyHint: 'The one line of your .pub file.',
+  publicKeyHint: 'The one line of your .pub file. No key yet? Run ssh-keygen -t ed25519.',
   publicKeyRequired: 'The public key is required',
   privateKey: 'This is a private key. Paste the public one, from the .pub file.',
   submit: 'Create SSH Key',

@@ -12,7 +12,7 @@ import { creditOnLeaving } from './queries'
 export interface ReturnMessage {
   readonly tone: 'success' | 'danger' | 'info'
   readonly text: string
-  readonly link?: { readonly to: '/create-team'; readonly label: string }
+  readonly link?: { readonly to: '/create-team' | '/create'; readonly label: string }
 }
 
 const creditPolls = 20
@@ -118,7 +118,8 @@ function useCheckout(say: Say): void {
         const rows = client.getQueryData(queryKey)
         const newest = rows ? newestCredit(rows) : null
         if (known !== null && newest !== null && newest !== known) {
-          say({ tone: 'success', text: copy.billing.credited })
+          const link = { to: '/create', label: copy.billing.creditedLink } as const
+          say({ tone: 'success', text: copy.billing.credited, link })
           // A card that was saved with the payment is read just after it.
           await wait(creditPause, abort.signal)
           void client.invalidateQueries({ queryKey: autoTopUpKey(teamId) })
