@@ -200,3 +200,14 @@ test('75 the enter key submits', async ({ page, visit }) => {
   await expect(confirmation(page)).toBeVisible()
   expect(seen).toHaveLength(1)
 })
+
+test('the mailed link is followed from the mailbox of this machine', async ({ page, visit }) => {
+  const email = someone('mailbox')
+  await visit('/auth')
+  await field(page).fill(email)
+  await field(page).press('Enter')
+  await expect(confirmation(page)).toBeVisible()
+  await page.goto('/dev/mailbox')
+  await page.getByRole('article').filter({ hasText: email }).getByRole('link').click()
+  await expect(page).toHaveURL(/\/create$/)
+})
