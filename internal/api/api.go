@@ -173,8 +173,13 @@ func handle[I, O any](s *server, op huma.Operation, fn func(context.Context, *I)
 // session registers a call that needs a signed-in person. Nothing of the
 // request but its token is read before it is proven.
 func session[I, O any](s *server, op huma.Operation, fn func(context.Context, team.Person, I) (*O, error)) {
+	op.Middlewares = append(op.Middlewares, s.signedIn)
+	proven(s, op, fn)
+}
+
+// proven registers a call whose middlewares prove who is signed in.
+func proven[I, O any](s *server, op huma.Operation, fn func(context.Context, team.Person, I) (*O, error)) {
 	op.Security = []map[string][]string{{"session": {}}}
-	op.Middlewares = append(huma.Middlewares{s.signedIn}, op.Middlewares...)
 	handle(s, op, func(ctx context.Context, in *I) (*O, error) {
 		p, ok := ctx.Value(personKey{}).(team.Person)
 		if !ok {

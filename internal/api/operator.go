@@ -29,14 +29,14 @@ func (s *server) registerOperator() {
 // operators registers a call that is not there for anybody else. Nothing of the
 // request but its token is read before that is known.
 func operators[I, O any](s *server, op huma.Operation, fn func(context.Context, team.Person, I) (*O, error)) {
-	op.Middlewares = append(op.Middlewares, func(ctx huma.Context, next func(huma.Context)) {
+	op.Middlewares = append(op.Middlewares, s.signedIn, func(ctx huma.Context, next func(huma.Context)) {
 		if p, ok := ctx.Context().Value(personKey{}).(team.Person); !ok || !s.Operator.Is(p) {
 			refuse(ctx, problemOf(ErrNoPath))
 			return
 		}
 		next(ctx)
 	})
-	session(s, op, fn)
+	proven(s, op, fn)
 }
 
 func (s *server) operatorOverview(ctx context.Context, _ team.Person, _ Bearer) (*body[apitype.OperatorOverview], error) {
