@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"strconv"
 	"strings"
 )
 
@@ -100,9 +101,9 @@ func decimal(v int64) string {
 	if v < 0 {
 		sign, abs = "-", -uint64(v)
 	}
-	s := fmt.Sprintf("%s%d", sign, abs/1e6)
-	if frac := abs % 1e6; frac != 0 {
-		s += "." + strings.TrimRight(fmt.Sprintf("%06d", frac), "0")
+	s := sign + strconv.FormatUint(abs/1e6, 10)
+	if frac := abs % 1e6; frac != 0 { // with its zeros in front, behind a 1
+		s += "." + strings.TrimRight(strconv.FormatUint(1e6+frac, 10)[1:], "0")
 	}
 	return s
 }

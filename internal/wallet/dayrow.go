@@ -16,11 +16,11 @@ import (
 // A dayRow is the usage of one resource on one UTC day: all its transfers, and
 // what accrued since, in one row.
 type dayRow struct {
-	DayUS    int64     `db:"day_us"`
-	Resource uuid.UUID `db:"resource_id"`
-	Amount   money.USD `db:"amount_usd_micro"`
-	FromUS   int64     `db:"from_us"` // the first instant metered that day
-	RanUS    int64     `db:"ran_us"`
+	DayUS    int64
+	Resource uuid.UUID
+	Amount   money.USD
+	FromUS   int64 // the first instant metered that day
+	RanUS    int64
 }
 
 // newerDay orders day rows: the newest day first, then by resource.

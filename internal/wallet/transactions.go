@@ -108,24 +108,21 @@ func (s *Service) Transactions(ctx context.Context, scope team.Scope, now time.T
 
 // readHistory reads, in one snapshot, what a page may need.
 func readHistory(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, now time.Time, at cursor, limit int) (history, error) {
-	b, err := readBook(ctx, tx, teamID)
-	if err != nil {
-		return history{}, err
-	}
-	seen, err := b.at(now.UnixMicro())
-	if err != nil {
-		return history{}, err
-	}
 	var h history
+	var b *book
 	var pods, podMarks, storage, storageMarks []dayRow
 	batch := &pgx.Batch{}
+	batch.Queue(sqlReadBook, teamID).Query(func(rows pgx.Rows) (err error) {
+		b, err = collectBook(rows, teamID)
+		return err
+	})
 	batch.Queue(sqlListMoney, teamID, at.Money, limit+1).Query(func(rows pgx.Rows) (err error) {
 		h.money, err = pgx.CollectRows(rows, pgx.RowToStructByName[moneyRow])
 		return err
 	})
 	list := func(sql string, kind Kind, after position, into *[]dayRow) {
 		batch.Queue(sql, teamID, kind, after.DayUS, after.Resource, limit+1).Query(func(rows pgx.Rows) (err error) {
-			*into, err = pgx.CollectRows(rows, pgx.RowToStructByName[dayRow])
+			*into, err = collectDays(rows)
 			return err
 		})
 	}
@@ -136,9 +133,24 @@ func readHistory(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, now time.Time
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return history{}, fmt.Errorf("list transactions of team %s: %w", teamID, err)
 	}
+	seen, err := b.at(now.UnixMicro())
+	if err != nil {
+		return history{}, err
+	}
 	h.pods = firstDays(limit+1, pods, podMarks, seen.unposted(PodRuntime, at.Pods))
 	h.storage = firstDays(limit+1, storage, storageMarks, seen.unposted(VolumeStorage, at.Storage))
 	return h, h.readNames(ctx, tx)
+}
+
+// collectDays reads day rows: a page has a thousand, so one set of places is
+// scanned into again and again.
+func collectDays(rows pgx.Rows) (days []dayRow, err error) {
+	var r dayRow
+	_, err = pgx.ForEachRow(rows, []any{&r.DayUS, &r.Resource, &r.Amount, &r.FromUS, &r.RanUS}, func() error {
+		days = append(days, r)
+		return nil
+	})
+	return days, err
 }
 
 // firstDays merges lists that hold their first n rows, or all, into the first
