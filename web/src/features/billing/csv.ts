@@ -1,4 +1,6 @@
 import type { Transaction } from '@/api/types'
+import { downloadText } from '@/lib/download'
+import { newestFirst } from '@/lib/time'
 
 const header = [
   'Date (UTC)',
@@ -10,6 +12,13 @@ const header = [
   'Resource Id',
   'Transaction Id',
 ]
+
+/** Hands the transactions of a team to the reader as a file of today, newest first. */
+export function saveTransactions(teamId: string, rows: readonly Transaction[]): void {
+  const day = new Date().toISOString().slice(0, 10)
+  const name = `homeport-transactions-${teamId.slice(0, 8)}-${day}.csv`
+  downloadText(name, 'text/csv;charset=utf-8', transactionsCsv(newestFirst(rows)))
+}
 
 /** Transactions as a CSV file by RFC 4180, in the given order, with exact amounts and UTC instants. */
 export function transactionsCsv(rows: readonly Transaction[]): string {

@@ -4,8 +4,6 @@ import type { ReactNode } from 'react'
 import type { Transaction } from '@/api/types'
 import { copy } from '@/copy/en'
 import { useSession, useTeam } from '@/features/session/queries'
-import { downloadText } from '@/lib/download'
-import { newestFirst } from '@/lib/time'
 import { Dot } from '@/ui/badge'
 import { Button } from '@/ui/button'
 import { EmptyState } from '@/ui/empty-state'
@@ -62,10 +60,8 @@ function Export({ transactions }: { transactions: readonly Transaction[] }) {
   const reason = signedIn ? copy.billing.nothingToExport : copy.billing.signInToExport
   const disabled = transactions.length === 0
   const save = async () => {
-    const { transactionsCsv } = await import('./csv')
-    const day = new Date().toISOString().slice(0, 10)
-    const name = `homeport-transactions-${team?.id.slice(0, 8)}-${day}.csv`
-    downloadText(name, 'text/csv;charset=utf-8', transactionsCsv(newestFirst(transactions)))
+    const { saveTransactions } = await import('./csv')
+    saveTransactions(team?.id ?? '', transactions)
   }
   return (
     <Button
