@@ -1,13 +1,14 @@
 import { useMemo, useState } from 'react'
 import type { Transaction } from '@/api/types'
 import { copy } from '@/copy/en'
+import { dayName } from '@/lib/chart'
 import { formatUsd } from '@/lib/money'
 import { Dot } from '@/ui/badge'
 import { Button } from '@/ui/button'
 import { useMinute } from '@/ui/now'
 import { Skeleton } from '@/ui/spinner'
 import { isCut } from './model'
-import { dayName, type SpendDay, scaleEnd, spendByDay, spendTotal } from './spend'
+import { type SpendDay, spendByDay, spendScale, spendTotal } from './spend'
 import { SpendTable } from './spend-table'
 
 const texts = copy.spend
@@ -71,7 +72,7 @@ interface BarsProps {
 /** One bar a day, pods below and storage above; the arrow keys go from day to day. */
 function Bars({ spend, chosen, onChoose }: BarsProps) {
   const last = spend.length - 1
-  const end = scaleEnd(spend)
+  const end = spendScale(spend)
   const step = (key: string, index: number) => {
     const next = { ArrowLeft: index - 1, ArrowRight: index + 1, Home: 0, End: last }[key]
     return next === undefined ? null : Math.min(last, Math.max(0, next))

@@ -1,6 +1,7 @@
 import { copy } from '@/copy/en'
+import { dayName } from '@/lib/chart'
 import { formatUsd } from '@/lib/money'
-import { dayName, type SpendDay, spendTotal } from './spend'
+import { type SpendDay, spendTotal } from './spend'
 
 const texts = copy.spend
 const cell = 'py-2.5 text-right font-medium'

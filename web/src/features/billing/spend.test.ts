@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Transaction } from '@/api/types'
-import { scaleEnd, spendByDay, spendTotal } from './spend'
+import { spendByDay, spendScale, spendTotal } from './spend'
 
 const row = (over: Partial<Transaction>): Transaction => ({
   id: '1',
@@ -56,5 +56,5 @@ test.each([
   [51, 100],
   [466.8, 500],
 ])('a largest day of %s has a scale to %s', (pods, end) =>
-  expect(scaleEnd([{ day: '2026-11-21', pods, storage: 0 }])).toBeCloseTo(end, 9),
+  expect(spendScale([{ day: '2026-11-21', pods, storage: 0 }])).toBeCloseTo(end, 9),
 )

@@ -1,4 +1,5 @@
 import type { Transaction } from '@/api/types'
+import { scaleEnd } from '@/lib/chart'
 import { tabOf } from './model'
 
 /** What one UTC day cost, in USD: charges less what was refunded. */
@@ -38,19 +39,9 @@ export function spendTotal(spend: readonly SpendDay[]): number {
   return spend.reduce((sum, day) => sum + Math.round((day.pods + day.storage) * 1e6), 0) / 1e6
 }
 
-/** The end of the scale: the next 1, 2 or 5 times a power of ten. A day of more refunds than charges has no height. */
-export function scaleEnd(spend: readonly SpendDay[]): number {
-  const most = Math.max(0, ...spend.map(({ pods, storage }) => Math.max(0, pods) + Math.max(0, storage)))
-  if (most === 0) return 1
-  const power = 10 ** Math.floor(Math.log10(most))
-  return ([1, 2, 5].find((step) => step * power >= most * (1 - 1e-9)) ?? 10) * power
-}
-
-const dayNames = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', timeZone: 'UTC' })
-
-/** A day as the chart names it, in the reader's language: 'Nov 21'. */
-export function dayName(day: string): string {
-  return dayNames.format(new Date(`${day}T00:00:00Z`))
+/** The end of the chart's scale. A day of more refunds than charges has no height. */
+export function spendScale(spend: readonly SpendDay[]): number {
+  return scaleEnd(Math.max(0, ...spend.map(({ pods, storage }) => Math.max(0, pods) + Math.max(0, storage))))
 }
 
 function dayOf(instant: number): string {
