@@ -116,6 +116,11 @@ const clusters = createRoute({
   path: '/multi-node-clusters',
   component: lazyRouteComponent(() => import('@/routes/multi-node-clusters')),
 })
+const operator = createRoute({
+  getParentRoute: () => shell,
+  path: '/operator',
+  component: lazyRouteComponent(() => import('@/routes/operator')),
+})
 // Every part of src/ui in all its states; no build has it.
 const development = import.meta.env.DEV
   ? [
@@ -134,7 +139,19 @@ const custom = createRoute({
   },
 })
 
-const shellPages = [auth, pods, create, storage, keys, teams, billing, createTeam, batch, clusters] as const
+const shellPages = [
+  auth,
+  pods,
+  create,
+  storage,
+  keys,
+  teams,
+  billing,
+  createTeam,
+  batch,
+  clusters,
+  operator,
+] as const
 
 /** Makes the router; the prerenderer gives it a history of its own. */
 export function makeRouter(history?: RouterHistory) {

@@ -1,6 +1,7 @@
 import {
   Boxes,
   CreditCard,
+  Eye,
   HardDrive,
   KeyRound,
   Layers,
@@ -16,6 +17,8 @@ export interface NavigationLink {
   readonly label: string
   readonly icon: LucideIcon
   readonly soon?: boolean
+  /** Only operators see it. */
+  readonly operator?: boolean
 }
 
 const { nav } = copy.shell
@@ -38,6 +41,7 @@ export const navigation: readonly { readonly title: string; readonly links: read
       { to: '/ssh-keys', label: nav.keys, icon: KeyRound },
       { to: '/teams', label: nav.teams, icon: Users },
       { to: '/billing', label: nav.billing, icon: CreditCard },
+      { to: '/operator', label: nav.operator, icon: Eye, operator: true },
     ],
   },
 ]

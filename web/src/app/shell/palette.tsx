@@ -31,8 +31,8 @@ export default function Palette({ open, onClose }: { open: boolean; onClose: () 
   const others = (info?.teams ?? []).filter((each) => each.id !== team?.id)
   const ready = (pods ?? []).filter((pod) => pod.status === 'ready' && pod.ssh_port !== null)
   return (
-    <Dialog open={open} onClose={onClose} title={copy.palette.title} closeLabel={copy.app.close} width="wide">
-      <Command label={copy.palette.title}>
+    <Dialog open={open} onClose={onClose} title={copy.shell.palette} closeLabel={copy.app.close} width="wide">
+      <Command label={copy.shell.palette}>
         <Command.Input
           placeholder={copy.palette.placeholder}
           className="h-11 w-full rounded-control border border-line-3 bg-ink-0 px-3 text-hi placeholder:text-low"
@@ -41,11 +41,13 @@ export default function Palette({ open, onClose }: { open: boolean; onClose: () 
           <Command.Empty className="px-2 py-6 text-center text-low">{copy.palette.none}</Command.Empty>
           <Group heading={copy.palette.pages}>
             {navigation.flatMap(({ links }) =>
-              links.map(({ to, label, icon }) => (
-                <Item key={to} value={label} icon={icon} onSelect={run(() => void navigate({ to }))}>
-                  {label}
-                </Item>
-              )),
+              links
+                .filter((link) => !link.operator || info?.operator)
+                .map(({ to, label, icon }) => (
+                  <Item key={to} value={label} icon={icon} onSelect={run(() => void navigate({ to }))}>
+                    {label}
+                  </Item>
+                )),
             )}
           </Group>
           {ready.length > 0 ? (

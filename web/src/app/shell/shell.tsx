@@ -51,8 +51,8 @@ export function Shell() {
           <div className="sticky top-0 h-dvh overflow-y-auto">
             <Sidebar>
               <IconButton
-                label={copy.palette.title}
-                title={copy.palette.hint}
+                label={copy.shell.palette}
+                title={copy.shell.paletteHint}
                 aria-keyshortcuts="Control+K Meta+K"
                 onClick={palette.show}
               >

@@ -4,7 +4,7 @@ import { ChevronDown, LogOut } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { signOut } from '@/api/session'
 import { copy } from '@/copy/en'
-import { useSession } from '@/features/session/queries'
+import { useSession, useTeam } from '@/features/session/queries'
 import { ButtonLink } from '@/ui/button-link'
 import { Logo } from '@/ui/logo'
 import { Spinner } from '@/ui/spinner'
@@ -23,6 +23,7 @@ const icon = { size: 16, strokeWidth: 1.75, 'aria-hidden': true, className: 'shr
 /** The content of the sidebar, beside the page or slid in over it. `children` stand beside the logo. */
 export function Sidebar({ children }: { children?: ReactNode }) {
   const session = useSession()
+  const { info } = useTeam()
   return (
     <div className="flex min-h-full flex-col gap-4 p-3">
       <div className="flex items-center justify-between">
@@ -34,7 +35,11 @@ export function Sidebar({ children }: { children?: ReactNode }) {
       </div>
       <nav aria-label={copy.shell.main} className="grid grid-cols-1 gap-4">
         {navigation.map((group) => (
-          <Group key={group.title} title={group.title} links={group.links} />
+          <Group
+            key={group.title}
+            title={group.title}
+            links={group.links.filter((link) => !link.operator || info?.operator)}
+          />
         ))}
       </nav>
       <div className="mt-auto grid grid-cols-1 gap-3 pt-2">

@@ -1,6 +1,4 @@
 export const palette = {
-  title: 'Command palette',
-  hint: 'Command palette (Ctrl K)',
   placeholder: 'Go to a page, switch team, copy an SSH command',
   none: 'Nothing found',
   pages: 'Pages',

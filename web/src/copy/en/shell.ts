@@ -15,6 +15,8 @@ export const shell = {
   teams: 'Teams',
   createNewTeam: 'Create new team',
   signedInAs: (email: string) => `Signed in as ${email}`,
+  palette: 'Command palette',
+  paletteHint: 'Command palette (Ctrl K)',
   upgradeTitle: 'Upgrade to Pro',
   upgradeText: 'Unlimited volumes, your team, and 16% cheaper GPUs.',
   upgradeLink: 'See the plan',
@@ -28,6 +30,7 @@ export const shell = {
     keys: 'SSH Keys',
     teams: 'Manage Team',
     billing: 'Billing & Wallet',
+    operator: "Operator's View",
   },
   plan: { hobby: 'Hobby', pro: 'Pro' },
 } as const

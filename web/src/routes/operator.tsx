@@ -1,0 +1,3 @@
+import { OperatorPage } from '@/features/operator/operator-page'
+
+export default OperatorPage
