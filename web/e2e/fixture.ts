@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { test as base, expect, type Page } from '@playwright/test'
 import type { Client } from './client'
-import { Seeds } from './seeds'
+import { operatorEmail, Seeds } from './seeds'
 
 const bin = process.env.HOMEPORT_BIN ?? resolve(import.meta.dirname, '../../bin')
 
@@ -45,6 +45,7 @@ export class Homeport {
       HOMEPORT_PUBLIC_URL: this.url,
       HOMEPORT_STATE_DIR: this.state,
       HOMEPORT_METRICS_ADDR: 'off',
+      HOMEPORT_OPERATORS: operatorEmail,
       ...extra,
     }
   }

@@ -9,6 +9,9 @@ interface Named {
   name: string
 }
 
+/** Who may see the operator's page, on every server of the tests. */
+export const operatorEmail = 'operator@example.com'
+
 /** Keys that parse and that nobody holds. */
 export const publicKeys = [
   'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBPW2yMJRI2aKs0Xj0PRLJs+4xQ8fwYxUdbLqDwJXlvG laptop',
@@ -66,6 +69,11 @@ export class Seeds {
       await this.furnish(admin, ['datasets', 'checkpoints'], publicKeys)
       return { id, name, admin, member, viewer, invited }
     })
+  }
+
+  /** The one whose address HOMEPORT_OPERATORS names. */
+  operator(): Promise<Client> {
+    return this.once('operator', () => Client.signIn(this.homeport, operatorEmail))
   }
 
   /** Somebody new, for this test alone. 30 may come in 5 minutes. */
