@@ -9,9 +9,6 @@ const section = (page: Page, name: string) => page.getByRole('region', { name, e
 
 /** A Homeport that does as the bodies say. */
 async function stage(page: Page, overview = anOverview(), margins = someMargins()): Promise<void> {
-  await page.route('**/api/user/info', async (r) => {
-    const a = await r.fetch()
-    await r.fulfill({ json: { ...(await a.json()), operator: true } })
   await answer(page, 'get', '/operator/overview', overview)
   await answer(page, 'get', '/operator/margins', (request) => {
     const days = Number(new URL(request.url()).searchParams.get('days') ?? 30)

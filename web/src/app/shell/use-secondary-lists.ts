@@ -1,12 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useLocation } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
-import { keysQuery } from '@/features/keys/queries'
-import { resourcesQuery } from '@/features/offers/queries'
-import { podsQuery } from '@/features/pods/queries'
 import { useTeam } from '@/features/session/queries'
-import { membersQuery } from '@/features/team/queries'
-import { volumesQuery } from '@/features/volumes/queries'
 
 const delay = 100
 
@@ -25,11 +20,7 @@ export function useSecondaryLists(): boolean {
     if (!teamId) return
     const timer = setTimeout(() => {
       setCome(true)
-      void client.prefetchQuery(podsQuery(teamId))
-      void client.prefetchQuery(volumesQuery(teamId))
-      void client.prefetchQuery(keysQuery(teamId))
-      void client.prefetchQuery(membersQuery(teamId))
-      void client.prefetchQuery(resourcesQuery(teamId))
+      void import('./secondary-lists').then(({ prefetchLists }) => prefetchLists(client, teamId))
     }, delay)
     return () => clearTimeout(timer)
   }, [client, teamId, pathname])
