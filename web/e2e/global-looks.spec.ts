@@ -5,7 +5,7 @@ import { ago, aPod, id } from './bodies'
 import type { Client } from './client'
 import { expect, test, widths } from './fixture'
 import { accessibilityFaults, Watch } from './looks'
-import { memberRoutes, open, Traffic, visitorRoutes } from './routes'
+import { memberRoutes, open, operatorRoutes, Traffic, visitorRoutes } from './routes'
 import type { Seeds } from './seeds'
 
 /** A round over every page for each of these. */
@@ -15,10 +15,11 @@ interface Round {
   readonly routes: readonly string[]
 }
 
-async function rounds(seeds: Seeds, ...names: ('V' | 'H' | 'P')[]): Promise<Round[]> {
+async function rounds(seeds: Seeds, ...names: ('V' | 'H' | 'P' | 'O')[]): Promise<Round[]> {
   return Promise.all(
     names.map(async (name) => {
       if (name === 'V') return { name, routes: visitorRoutes }
+      if (name === 'O') return { name, as: await seeds.operator(), routes: operatorRoutes }
       const as = name === 'H' ? await seeds.hobby() : (await seeds.pro()).admin
       return { name, as, routes: memberRoutes }
     }),
@@ -44,7 +45,7 @@ test('12 every page has one h1 and a title of its own with the name of the produ
   test.setTimeout(180_000)
   const traffic = new Traffic(page)
   const faults: string[] = []
-  for (const round of await rounds(seeds, 'V', 'P')) {
+  for (const round of await rounds(seeds, 'V', 'P', 'O')) {
     const titles = new Map<string, string>()
     await visit('/robots.txt', round)
     for (const path of round.routes) {
@@ -70,7 +71,7 @@ test('13 axe finds nothing on any page, for anybody, at both widths', async ({ p
   test.setTimeout(600_000)
   const traffic = new Traffic(page)
   const faults: string[] = []
-  for (const round of await rounds(seeds, 'V', 'H', 'P')) {
+  for (const round of await rounds(seeds, 'V', 'H', 'P', 'O')) {
     if (round.name === 'P') await fourPods(page)
     await visit('/robots.txt', round)
     for (const path of round.routes) {
@@ -89,7 +90,7 @@ test('14 no page scrolls sideways at either width', async ({ page, visit, seeds 
   test.setTimeout(180_000)
   const traffic = new Traffic(page)
   const faults: string[] = []
-  for (const round of await rounds(seeds, 'V', 'P')) {
+  for (const round of await rounds(seeds, 'V', 'P', 'O')) {
     if (round.name === 'P') await fourPods(page)
     await visit('/robots.txt', round)
     for (const path of round.routes) {
@@ -113,7 +114,7 @@ test('15 no page logs an error or asks anything of another origin', async ({
   test.setTimeout(180_000)
   const traffic = new Traffic(page)
   const watch = new Watch(page, homeport.url)
-  for (const round of await rounds(seeds, 'V', 'H', 'P')) {
+  for (const round of await rounds(seeds, 'V', 'H', 'P', 'O')) {
     await visit('/robots.txt', round)
     for (const path of [...round.routes, '/custom-infrastructure']) {
       await open(page, traffic, path)

@@ -27,12 +27,13 @@ test('an operator finds the page in the sidebar and in the palette, with the fig
   await expect(page.getByRole('heading', { level: 1, name: "Operator's View" })).toBeFocused()
   await expect(page).toHaveTitle("Operator's View · Homeport")
   const clouds = section(page, 'Clouds').getByRole('table', { name: 'Clouds' })
-  await expect(clouds.getByRole('row').filter({ hasText: 'Sandbox' })).toContainText('Works')
+  await expect(clouds.getByRole('row').filter({ hasText: 'Coldwharf' })).toContainText('Works')
   await expect(section(page, 'Machines')).toContainText('No machine is orphaned.')
   await expect(section(page, 'Margin')).toBeVisible()
   await expect(section(page, 'Books and storage')).toContainText('Ledger')
   await expectAccessible(page)
   await page.goto('/pods')
+  await expect(page.getByRole('heading', { level: 1, name: 'Pods' })).toBeVisible()
   await page.keyboard.press('Control+k')
   await page.getByRole('combobox').fill('operator')
   await page.keyboard.press('Enter')
@@ -237,6 +238,7 @@ test('at both widths axe finds nothing, and only a table scrolls sideways', asyn
   visit,
   seeds,
 }) => {
+  test.setTimeout(180_000)
   for (const [name, overview] of [
     ['well', anOverview()],
     ['bad', aBadNight()],

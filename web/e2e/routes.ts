@@ -17,6 +17,8 @@ export const openRoutes = [
 
 /** Where somebody signed in can be. */
 export const memberRoutes = ['/home', ...openRoutes] as const
+/** Where an operator can be, and nobody else. */
+export const operatorRoutes = ['/operator'] as const
 /** Where a visitor can be. */
 export const visitorRoutes = ['/', '/auth', ...memberRoutes] as const
 

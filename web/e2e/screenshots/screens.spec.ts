@@ -5,7 +5,7 @@ import { resolve } from 'node:path'
 import type { Page } from '@playwright/test'
 import type { Client, Pod, SSHKey, Volume } from '../client'
 import { type Homeport, test, widths } from '../fixture'
-import { openRoutes, Traffic } from '../routes'
+import { openRoutes, operatorRoutes, Traffic } from '../routes'
 import { Ssh } from '../ssh'
 
 const out = resolve(import.meta.dirname, '../../../docs/screenshots')
@@ -58,6 +58,11 @@ test('on Pro', async ({ page, visit, seeds, homeport }) => {
   for (const path of openRoutes) {
     await visit(path, { as: admin })
     await shoot(page, traffic, `pro-${nameOf(path)}`)
+  }
+  // What the team did makes the figures of whoever runs this Homeport.
+  for (const path of operatorRoutes) {
+    await visit(path, { as: await seeds.operator() })
+    await shoot(page, traffic, nameOf(path))
   }
 })
 
