@@ -298,15 +298,17 @@ type getter interface {
 // loadIndex reads index objects into a new index. The fault is ErrDamaged.
 func loadIndex(ctx context.Context, from getter, key *Key, ids []ID) (*index, error) {
 	x := newIndex()
-	if err := x.load(ctx, from, key, ids); err != nil {
+	if _, err := x.load(ctx, from, key, ids); err != nil {
 		return nil, err
 	}
 	return x, nil
 }
 
-// load reads index objects, several at a time. The fault is ErrDamaged.
-func (x *index) load(ctx context.Context, from getter, key *Key, ids []ID) error {
-	return parallel(ctx, 4, len(ids), func(ctx context.Context, i int) error {
+// load reads index objects, several at a time. It returns those whose packs are
+// in the index now, also with an error. The fault is ErrDamaged.
+func (x *index) load(ctx context.Context, from getter, key *Key, ids []ID) (read []ID, err error) {
+	var mu sync.Mutex
+	err = parallel(ctx, 4, len(ids), func(ctx context.Context, i int) error {
 		packs, err := fetchIndex(ctx, from, key, ids[i])
 		if err != nil {
 			return fmt.Errorf("read index %s: %w", ids[i], err)
@@ -314,8 +316,12 @@ func (x *index) load(ctx context.Context, from getter, key *Key, ids []ID) error
 		for _, p := range packs {
 			x.addPack(p)
 		}
+		mu.Lock()
+		defer mu.Unlock()
+		read = append(read, ids[i])
 		return nil
 	})
+	return read, err
 }
 
 // size is the number of blobs.

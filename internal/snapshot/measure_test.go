@@ -3,8 +3,10 @@
 package snapshot_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -100,6 +102,108 @@ type counting struct {
 func (c *counting) Get(ctx context.Context, kind snapshot.Kind, id snapshot.ID, offset, length int64) (io.ReadCloser, error) {
 	c.gets++
 	return c.Reader.Get(ctx, kind, id, offset, length)
+}
+
+// A leaving reader gives a volume's first index and is called off before the
+// others, as by a browser that goes away.
+type leaving struct {
+	snapshot.Reader
+	first snapshot.ID
+	given chan struct{}
+	leave func()
+}
+
+func (l *leaving) Get(ctx context.Context, kind snapshot.Kind, id snapshot.ID, offset, length int64) (io.ReadCloser, error) {
+	if id == l.first {
+		r, err := l.Reader.Get(ctx, kind, id, offset, length)
+		return closing{r, l.given}, err
+	}
+	<-l.given
+	l.leave()
+	return nil, context.Canceled
+}
+
+type closing struct {
+	io.ReadCloser
+	closed chan struct{}
+}
+
+func (c closing) Close() error {
+	close(c.closed)
+	return c.ReadCloser.Close()
+}
+
+// What a read that was called off left in the cache is not read again, and goes
+// with the packs that a collection replaces: nothing stale is found there.
+func TestAReadThatWasCalledOffLeavesNothingStale(t *testing.T) {
+	t.Parallel()
+	for name, vanished := range map[string]bool{"into an empty cache": false, "when indexes had vanished": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newVolume(t)
+			root, state, cache := t.TempDir(), t.TempDir(), snapshot.NewMeasureCache(10000)
+			must(t, os.MkdirAll(filepath.Join(root, "stays"), 0o755))
+			want := random(t, filepath.Join(root, "stays", "file"), 10<<10, 1)
+			for i := range 20 {
+				dir := filepath.Join(root, "goes", fmt.Sprint(i))
+				must(t, os.MkdirAll(dir, 0o755))
+				random(t, filepath.Join(dir, "file"), 20<<10, uint64(10+i))
+			}
+			s := v.syncer(root, state, nil)
+			v.sync(s)
+			if vanished {
+				v.measure(cache)
+				v.collect()
+				s = v.syncer(root, state, nil)
+			}
+			random(t, filepath.Join(root, "later"), 10<<10, 2)
+			v.sync(s)
+			ctx, cancel := context.WithCancel(t.Context())
+			src := &leaving{Reader: v.reader(), first: v.indexes[0].ID, given: make(chan struct{}), leave: cancel}
+			if _, err := snapshot.OpenView(ctx, src, v.key, v.head.Tree, cache, nil); !errors.Is(err, context.Canceled) {
+				t.Fatalf("a read that was called off: %v", err)
+			}
+
+			must(t, os.RemoveAll(filepath.Join(root, "goes")))
+			v.sync(s)
+			v.collect()
+			view, err := snapshot.OpenView(t.Context(), v.reader(), v.key, v.head.Tree, cache, nil)
+			must(t, err)
+			if nodes, _, err := view.List(t.Context(), "stays", 0, 10); err != nil || len(nodes) != 1 {
+				t.Errorf("listed %d entries, %v", len(nodes), err)
+			}
+			f, err := view.OpenFile(t.Context(), "stays/file")
+			must(t, err)
+			defer f.Close()
+			if got, err := io.ReadAll(f); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("read %d bytes, %v", len(got), err)
+			}
+			if got := v.measure(cache); got != v.measure(nil) {
+				t.Errorf("with the cache %+v, without %+v", got, v.measure(nil))
+			}
+		})
+	}
+}
+
+func TestAReadThatWasCalledOffIsTakenUpAgain(t *testing.T) {
+	t.Parallel()
+	v := newVolume(t)
+	root, cache := t.TempDir(), snapshot.NewMeasureCache(10000)
+	s := v.syncer(root, t.TempDir(), nil)
+	for i := range 2 {
+		random(t, filepath.Join(root, fmt.Sprint(i)), 10<<10, uint64(i))
+		v.sync(s)
+	}
+	first := v.indexes[0].ID
+	ctx, cancel := context.WithCancel(t.Context())
+	src := &leaving{Reader: v.reader(), first: first, given: make(chan struct{}), leave: cancel}
+	if _, err := snapshot.Measure(ctx, src, v.key, v.head.Tree, cache); !errors.Is(err, context.Canceled) {
+		t.Fatalf("a read that was called off: %v", err)
+	}
+	must(t, v.store.Delete(t.Context(), snapshot.ObjectKey(prefix, snapshot.KindIndex, first)))
+	if _, err := snapshot.Measure(t.Context(), v.reader(), v.key, v.head.Tree, cache); err != nil {
+		t.Errorf("the index that had arrived is read again: %v", err)
+	}
 }
 
 func TestMeasureRefusesATreeWhoseBlobsAreNotThere(t *testing.T) {

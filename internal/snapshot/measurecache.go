@@ -115,13 +115,14 @@ func (c *MeasureCache) index(ctx context.Context, src Reader, key *Key, ids []ID
 	if found < len(v.loaded) { // some do not count any more
 		v.index, v.age, v.loaded, missing = newIndex(), c.age(), map[ID]bool{}, ids
 	}
-	if err := v.index.load(ctx, src, key, missing); err != nil {
-		return nil, 0, err
-	}
-	for _, id := range missing {
+	read, err := v.index.load(ctx, src, key, missing)
+	for _, id := range read { // also of a read that was called off: their packs are in the index
 		v.loaded[id] = true
 	}
 	c.weigh(v)
+	if err != nil {
+		return nil, 0, err
+	}
 	return v.index, v.age, nil
 }
 
