@@ -56,14 +56,15 @@ const sqlEndCollection = `update volume set collect_at = $2 where id = $1`
 // anywhere and run on several nodes. What it replaces is deleted by
 // SweepGarbage.
 func (s *Service) CollectDue(ctx context.Context) error {
-	now := s.Clock.Now()
-	if _, err := s.Pool.Exec(ctx, sqlPlanCollections, now.Add(collectEvery)); err != nil {
+	start := s.Clock.Now() // what becomes due meanwhile is for the next pass, so that each ends
+	if _, err := s.Pool.Exec(ctx, sqlPlanCollections, start.Add(collectEvery)); err != nil {
 		return fmt.Errorf("plan collections: %w", err)
 	}
 	var errs []error
 	for ctx.Err() == nil {
 		var volumeID uuid.UUID
-		err := s.Pool.QueryRow(ctx, sqlClaimCollection, pgx.NamedArgs{"now": now, "until": now.Add(collectClaim)}).Scan(&volumeID)
+		claim := pgx.NamedArgs{"now": start, "until": s.Clock.Now().Add(collectClaim)}
+		err := s.Pool.QueryRow(ctx, sqlClaimCollection, claim).Scan(&volumeID)
 		if errors.Is(err, pgx.ErrNoRows) {
 			break
 		}
@@ -75,11 +76,11 @@ func (s *Service) CollectDue(ctx context.Context) error {
 			errs = append(errs, err) // the claim ends by itself
 			continue
 		}
-		next := now.Add(collectEvery)
+		next := collectEvery
 		if more || err != nil {
-			next = now.Add(collectAgain)
+			next = collectAgain
 		}
-		if _, err := s.Pool.Exec(ctx, sqlEndCollection, volumeID, next); err != nil {
+		if _, err := s.Pool.Exec(ctx, sqlEndCollection, volumeID, s.Clock.Now().Add(next)); err != nil {
 			return fmt.Errorf("end the collection of volume %s: %w", volumeID, err)
 		}
 	}

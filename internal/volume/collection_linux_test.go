@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -385,6 +386,56 @@ func (h *harbour) keysByRows(volumeID uuid.UUID) []string {
 	}
 	slices.Sort(keys)
 	return keys
+}
+
+// A watched store tells of each read before it happens.
+type watched struct {
+	blob.Store
+	before func(key string)
+}
+
+func (w watched) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	w.before(key)
+	return w.Store.Get(ctx, key, offset, length)
+}
+
+// A claim is as long for the last volume of a pass as for the first: another
+// node does not begin what is on its way.
+func TestALongPassKeepsEachOfItsClaims(t *testing.T) {
+	t.Parallel()
+	h := newHarbour(t)
+	scope := h.team(team.Pro)
+	for range 2 {
+		a := h.boot(scope, h.create(scope).ID)
+		h.must(a.commitGB(1))
+	}
+	h.must(h.CollectDue(t.Context())) // plans them
+	h.clock.Advance(25 * time.Hour)
+	var touched []string // by the other node
+	d := h.Deps
+	d.Store = watched{h.store, func(key string) { touched = append(touched, key) }}
+	other := volume.New(d)
+	var begun []string
+	d.Store = watched{h.store, func(key string) {
+		volumeID := strings.Split(key, "/")[1]
+		if slices.Contains(begun, volumeID) {
+			return
+		}
+		begun = append(begun, volumeID)
+		h.clock.Advance(80 * time.Minute)
+		if len(begun) == 2 {
+			h.must(other.CollectDue(t.Context()))
+		}
+	}}
+	h.must(volume.New(d).CollectDue(t.Context()))
+	if len(begun) != 2 || len(touched) > 0 {
+		t.Errorf("%d volumes were collected, want 2; another node read %d objects of them meanwhile", len(begun), len(touched))
+	}
+	h.clock.Advance(22 * time.Hour) // a day after the pass began, less than one after either was collected
+	h.must(other.CollectDue(t.Context()))
+	if len(touched) > 0 {
+		t.Errorf("another node read %d objects less than a day after they were collected", len(touched))
+	}
 }
 
 func TestUploadsThatWereNeverCommittedGo(t *testing.T) {
