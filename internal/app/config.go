@@ -33,6 +33,7 @@ type Config struct {
 	SSHPorts      string `name:"SSH_PORTS" default:"20000-29999" doc:"range of the pods' SSH ports where we choose them"`
 	BlobURL       string `name:"BLOB_URL" doc:"volume store; empty: a folder in the state folder; file:///path for another"`
 	KeepVersions  string `name:"KEEP_VERSIONS" default:"3,24,7" doc:"versions of a volume that are kept besides the newest: so many before it, one of each of so many hours, one of each of so many days"`
+	KeepGarbage   string `name:"KEEP_GARBAGE" default:"24h" doc:"how long objects that a volume does not need any more stay in the store, at least 24h: the age of the oldest backup of the database that may be restored, unless the bucket keeps versions"`
 	S3Endpoint    string `name:"S3_ENDPOINT" doc:"origin of an S3 service that keeps the volumes, such as https://s3.eu-central-1.amazonaws.com; empty: a folder"`
 	S3Region      string `name:"S3_REGION" default:"us-east-1" doc:"region of the bucket; auto at Cloudflare R2"`
 	S3Bucket      string `name:"S3_BUCKET" doc:"bucket for the volumes, for Homeport alone or with a prefix of its own"`

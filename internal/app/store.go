@@ -30,6 +30,9 @@ type objectStore interface {
 // checkStore holds that the volumes lie in one place only, and that it can be
 // one.
 func (c *Config) checkStore() (errs []error) {
+	if _, err := volume.ParseKeepGarbage(c.KeepGarbage); err != nil {
+		errs = append(errs, fmt.Errorf("%sKEEP_GARBAGE: %w", prefix, err))
+	}
 	if u, err := url.Parse(c.BlobURL); c.BlobURL != "" && (err != nil || u.Scheme != "file" || u.Host != "" || u.Path == "") {
 		errs = append(errs, fmt.Errorf("%sBLOB_URL: only file:///path is known; for an S3 service set %sS3_ENDPOINT", prefix, prefix))
 	}

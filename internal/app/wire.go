@@ -160,18 +160,9 @@ func (a *App) wirePods(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	keep, err := volume.ParseRetention(a.config.KeepVersions)
-	if err != nil {
+	if err := a.wireVolumes(store); err != nil {
 		return err
 	}
-	a.volumes = volume.New(volume.Deps{
-		Pool: a.pool, Clock: a.clock, Jobs: a.queue, Logger: a.logger, Box: a.ring.Box(), Store: store, Signer: store, Wallet: a.wallet,
-		Retention: keep, Unchecked: a.unchecked,
-		OnCommitTx: func(ctx context.Context, tx pgx.Tx, volumeID, podID uuid.UUID, final bool, at time.Time) error {
-			return a.pods.NoteCommitTx(ctx, tx, volumeID, podID, final, at)
-		},
-		OnPurgeTx: recordPurge,
-	})
 	runway, err := time.ParseDuration(a.config.MinRunway)
 	if err != nil {
 		return err
@@ -190,6 +181,27 @@ func (a *App) wirePods(ctx context.Context) error {
 		AgentURL: a.config.PublicURL, Limits: pod.Limits{MinRunway: runway, PortFirst: first, PortLast: last, Preflight: preflight}, Listen: a.hub.Subscribe, Notify: pg.NotifyTx,
 	})
 	a.agents = agentedge.New(a.pods, a.objects, a.storeAddress(), a.logger)
+	return nil
+}
+
+// wireVolumes makes the volumes, whose objects are in store.
+func (a *App) wireVolumes(store objectStore) error {
+	keep, err := volume.ParseRetention(a.config.KeepVersions)
+	if err != nil {
+		return err
+	}
+	garbage, err := volume.ParseKeepGarbage(a.config.KeepGarbage)
+	if err != nil {
+		return err
+	}
+	a.volumes = volume.New(volume.Deps{
+		Pool: a.pool, Clock: a.clock, Jobs: a.queue, Logger: a.logger, Box: a.ring.Box(), Store: store, Signer: store, Wallet: a.wallet,
+		Retention: keep, KeepGarbage: garbage, Unchecked: a.unchecked,
+		OnCommitTx: func(ctx context.Context, tx pgx.Tx, volumeID, podID uuid.UUID, final bool, at time.Time) error {
+			return a.pods.NoteCommitTx(ctx, tx, volumeID, podID, final, at)
+		},
+		OnPurgeTx: recordPurge,
+	})
 	return nil
 }
 

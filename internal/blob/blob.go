@@ -44,10 +44,11 @@ type Store interface {
 	Stat(ctx context.Context, key string) (Info, error)
 	// List calls fn for each object whose key begins with prefix, in key order.
 	List(ctx context.Context, prefix string, fn func(Info) error) error
-	// Delete removes an object. A key that is not there is no error.
+	// Delete removes an object. A store with versions keeps it as an old one,
+	// which an operator may bring back. A key that is not there is no error.
 	Delete(ctx context.Context, key string) error
-	// Purge removes for good all objects whose key begins with prefix, and
-	// whatever else the store keeps of them. It may be called again.
+	// Purge removes for good all objects whose key begins with prefix, their old
+	// versions and whatever else the store keeps of them. It may be called again.
 	Purge(ctx context.Context, prefix string) error
 }
 

@@ -62,7 +62,11 @@ func (p *pod) do(ctx context.Context, op agentapi.Op, body []byte, rng string) (
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, g.Grants[0].Method, p.node.URL+g.Grants[0].URL, bytes.NewReader(body))
+	address := g.Grants[0].URL
+	if strings.HasPrefix(address, "/") {
+		address = p.node.URL + address
+	}
+	req, err := http.NewRequestWithContext(ctx, g.Grants[0].Method, address, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 
 // How garbage is deleted.
 const (
-	garbageFor    = 24 * time.Hour // it stays so long: a download or a restore may read it
+	garbageFor    = 24 * time.Hour // it stays at least so long: a download or a restore may read it
 	garbageBatch  = 500
 	deletesAtOnce = 16
 )
@@ -65,11 +65,22 @@ order by g.condemned_at, g.kind = 'index' desc limit $2`
 
 const sqlForgetOneGarbage = `delete from volume_garbage where volume_id = $1 and kind = $2 and id = $3`
 
-// SweepGarbage deletes what was condemned a day ago and no agent may read any
-// more. It may be interrupted anywhere and run on several nodes.
+// ParseKeepGarbage reads how long what a collection replaced stays in the
+// store, such as 720h; at least a day.
+func ParseKeepGarbage(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < garbageFor {
+		return 0, fmt.Errorf("%q is not a duration of 24h or more, such as 720h", text)
+	}
+	return d, nil
+}
+
+// SweepGarbage deletes what was condemned KeepGarbage ago and no agent may read
+// any more. It may be interrupted anywhere and run on several nodes.
 func (s *Service) SweepGarbage(ctx context.Context) error {
 	for {
-		rows, err := s.Pool.Query(ctx, sqlListGarbage, s.Clock.Now().Add(-garbageFor), garbageBatch)
+		before := s.Clock.Now().Add(-max(s.KeepGarbage, garbageFor))
+		rows, err := s.Pool.Query(ctx, sqlListGarbage, before, garbageBatch)
 		if err != nil {
 			return fmt.Errorf("list garbage: %w", err)
 		}

@@ -153,6 +153,9 @@ type Deps struct {
 	OnFinal func(ctx context.Context, volumeID, podID uuid.UUID) error
 	// Retention says which versions are kept. The zero one keeps the newest only.
 	Retention Retention
+	// KeepGarbage is how long what a collection replaced stays in the store, so
+	// that an older backup of the database finds it; less than a day is a day.
+	KeepGarbage time.Duration
 	// OnPurgeTx records that a volume's data is gone for good.
 	OnPurgeTx func(ctx context.Context, tx pgx.Tx, p Purged) error
 }

@@ -63,6 +63,9 @@ func NewServer(t testing.TB, versions bool) *Server {
 	s.args = append(s.args, filepath.Join(root, "data"))
 	s.Start()
 	t.Cleanup(s.Kill)
+	if versions {
+		s.enableVersions()
+	}
 	return s
 }
 

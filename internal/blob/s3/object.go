@@ -74,19 +74,11 @@ func (s *Store) Stat(ctx context.Context, key string) (blob.Info, error) {
 	return blob.Info{Key: key, Size: res.ContentLength}, nil
 }
 
-// Delete removes an object, with all its versions where there are any. The
-// fault is ErrUnavailable.
+// Delete removes an object. In a bucket with versions it stays as an old one:
+// only Purge takes those. The fault is ErrUnavailable.
 func (s *Store) Delete(ctx context.Context, key string) error {
 	if err := checkKey(key); err != nil {
 		return err
-	}
-	if s.Features().Versions {
-		return s.eachVersion(ctx, key, func(v version) error {
-			if v.key != key {
-				return nil
-			}
-			return s.remove(ctx, v)
-		})
 	}
 	return s.remove(ctx, version{key: key})
 }

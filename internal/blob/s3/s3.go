@@ -54,7 +54,7 @@ type Config struct {
 type Features struct {
 	Conditional bool `json:"conditional"` // it refuses to overwrite an object when asked to
 	Checksum    bool `json:"checksum"`    // it refuses other bytes than the signed SHA-256 names
-	Versions    bool `json:"versions"`    // it keeps what is deleted until each version is
+	Versions    bool `json:"versions"`    // it keeps what is deleted until each version is purged
 }
 
 // A Store is one bucket. It is safe for concurrent use.
