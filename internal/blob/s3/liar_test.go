@@ -33,6 +33,8 @@ type liar struct {
 	anyLength, anyKey, public   bool
 	noExpiry, lateList, keeps   bool
 	badRange                    bool
+	forbids                     string // what the key may not do: list, delete, or list versions or uploads
+	versions                    bool   // shows a version of a, which the key may not delete
 
 	mu      sync.Mutex
 	objects map[string][]byte
@@ -93,6 +95,8 @@ func (l *liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !l.allowed(r):
 		w.WriteHeader(http.StatusForbidden)
+	case l.forbids == "delete" && r.Method == http.MethodDelete, r.URL.Query().Has("versionId"):
+		w.WriteHeader(http.StatusForbidden)
 	case key == "":
 		l.list(w, r)
 	case r.Method == http.MethodPut:
@@ -137,7 +141,20 @@ func (l *liar) list(w http.ResponseWriter, r *http.Request) {
 		XMLName  xml.Name `xml:"ListBucketResult"`
 		Contents []content
 	}
-	if _, ok := r.URL.Query()["versions"]; ok {
+	what, q := "list", r.URL.Query()
+	for _, kind := range []string{"versions", "uploads"} {
+		if q.Has(kind) {
+			what = kind
+		}
+	}
+	switch {
+	case what == l.forbids:
+		w.WriteHeader(http.StatusForbidden)
+		return
+	case what == "versions" && l.versions:
+		_, _ = io.WriteString(w, "<ListVersionsResult><Version><Key>"+q.Get("prefix")+"a</Key><VersionId>1</VersionId></Version></ListVersionsResult>")
+		return
+	case what != "list":
 		w.WriteHeader(http.StatusNotImplemented)
 		return
 	}
@@ -154,9 +171,10 @@ func TestProbeFallsBackOrRefuses(t *testing.T) {
 	t.Parallel()
 	all := s3.Features{Conditional: true, Checksum: true}
 	for name, one := range map[string]struct {
-		liar   *liar
-		found  s3.Features
-		unsafe string
+		liar    *liar
+		found   s3.Features
+		unsafe  string
+		refused string
 	}{
 		"an honest one":               {liar: &liar{}, found: all},
 		"ignores If-None-Match":       {liar: &liar{noCondition: true}, found: s3.Features{Checksum: true}},
@@ -171,6 +189,11 @@ func TestProbeFallsBackOrRefuses(t *testing.T) {
 		"lists late":                  {liar: &liar{lateList: true}, unsafe: "lists 0 objects"},
 		"keeps what is to be deleted": {liar: &liar{keeps: true}, unsafe: "deleted"},
 		"answers ranges with the lot": {liar: &liar{badRange: true}, unsafe: "a part of it"},
+		"forbids lists":               {liar: &liar{forbids: "list"}, refused: "may not list objects"},
+		"forbids deleting":            {liar: &liar{forbids: "delete"}, refused: "may not delete objects"},
+		"hides versions":              {liar: &liar{forbids: "versions"}, refused: "may not list the versions"},
+		"hides uploads":               {liar: &liar{forbids: "uploads"}, refused: "may not list uploads"},
+		"forbids deleting versions":   {liar: &liar{versions: true}, refused: "may not delete the versions"},
 		"all of it":                   {liar: &liar{noChecksum: true, noCondition: true, anyKey: true, noExpiry: true}, unsafe: "not safe"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -181,10 +204,14 @@ func TestProbeFallsBackOrRefuses(t *testing.T) {
 				if !errors.Is(err, s3.ErrUnsafe) || !strings.Contains(err.Error(), one.unsafe) {
 					t.Errorf("the probe says %v, want one of %q", err, one.unsafe)
 				}
+			case one.refused != "":
+				if !errors.Is(err, s3.ErrRefused) || !strings.Contains(err.Error(), one.refused) || !strings.Contains(err.Error(), "the key needs") {
+					t.Errorf("the probe says %v, want that the key %s", err, one.refused)
+				}
 			case err != nil || found != one.found:
 				t.Errorf("found %+v, %v, want %+v", found, err, one.found)
 			}
-			if n := len(one.liar.objects); n > 0 && !one.liar.keeps && !one.liar.lateList {
+			if n := len(one.liar.objects); n > 0 && !one.liar.keeps && !one.liar.lateList && one.refused == "" {
 				t.Errorf("the probe left %d objects", n)
 			}
 		})

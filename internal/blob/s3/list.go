@@ -141,7 +141,16 @@ func (s *Store) eachVersion(ctx context.Context, prefix string, fn func(version)
 	}
 }
 
+// remove deletes a version. The fault is ErrUnavailable.
 func (s *Store) remove(ctx context.Context, v version) error {
+	if err := s.erase(ctx, v); err != nil {
+		return unavailable("delete", v.key, err)
+	}
+	return nil
+}
+
+// erase deletes a version; the error of a refusal is a *refusal.
+func (s *Store) erase(ctx context.Context, v version) error {
 	query := url.Values{}
 	if v.id != "" {
 		query.Set("versionId", v.id)
@@ -151,7 +160,7 @@ func (s *Store) remove(ctx context.Context, v version) error {
 		return nil
 	}
 	if err != nil {
-		return unavailable("delete", v.key, err)
+		return err
 	}
 	return res.Body.Close()
 }
@@ -195,6 +204,12 @@ func (s *Store) Purge(ctx context.Context, prefix string) error {
 	return s.abortUploads(ctx, prefix)
 }
 
+// unknown reports whether the service does not know what it was asked.
+func unknown(err error) bool {
+	status := statusOf(err)
+	return status == http.StatusNotImplemented || status == http.StatusMethodNotAllowed
+}
+
 // abortUploads ends uploads in parts. Homeport begins none, and no grant
 // allows it; an operator's tool may have.
 func (s *Store) abortUploads(ctx context.Context, prefix string) error {
@@ -202,7 +217,7 @@ func (s *Store) abortUploads(ctx context.Context, prefix string) error {
 	for {
 		var page uploads
 		err := s.page(ctx, prefix, query, &page)
-		if statusOf(err) == http.StatusNotImplemented {
+		if unknown(err) {
 			return nil // without uploads in parts there are none
 		}
 		if err != nil {

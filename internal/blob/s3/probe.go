@@ -9,10 +9,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 	"time"
-
-	"homeport.dev/homeport/internal/blob"
 )
 
 // Errors of a probe that are not the service's absence.
@@ -34,7 +33,7 @@ func (s *Store) Probe(ctx context.Context, name string) (Features, error) {
 	p := &probe{Store: s, dir: "probe/" + name}
 	defer p.clear(ctx)
 	for _, step := range []func(context.Context) error{
-		p.write, p.overwrite, p.otherBytes, p.otherLength, p.otherKey, p.noSignature, p.expired, p.read, p.list, p.delete,
+		p.write, p.overwrite, p.otherBytes, p.otherLength, p.otherKey, p.noSignature, p.expired, p.read, p.list, p.delete, p.versions, p.uploads,
 	} {
 		if err := step(ctx); err != nil {
 			return Features{}, err
@@ -138,6 +137,11 @@ func (p *probe) write(ctx context.Context) error {
 	return p.explain(last)
 }
 
+// rights are what the key needs, as an operator grants them.
+const rights = "the key needs to read, write, list and delete objects below the prefix, to list and delete their versions," +
+	" and to list and end uploads in parts (s3:GetObject, PutObject, DeleteObject, DeleteObjectVersion, AbortMultipartUpload," +
+	" ListBucket, ListBucketVersions and ListBucketMultipartUploads)"
+
 func (p *probe) explain(err error) error {
 	var r *refusal
 	if !errors.As(err, &r) {
@@ -150,7 +154,7 @@ func (p *probe) explain(err error) error {
 	case r.Code == "NoSuchBucket":
 		hint = "; make the bucket first"
 	case r.Code == "AccessDenied":
-		hint = "; the key needs to read, write, list and delete below the prefix"
+		hint = "; " + rights
 	}
 	return fmt.Errorf("%w: %s: %w%s", ErrRefused, p.Place(), err, hint)
 }
@@ -186,7 +190,10 @@ func (p *probe) otherBytes(ctx context.Context) error {
 	}
 	p.found.Checksum = err != nil
 	if err == nil {
-		return p.remove(ctx, version{key: p.key("b")})
+		if err := p.erase(ctx, version{key: p.key("b")}); err != nil {
+			return p.forbidden(err, "delete objects")
+		}
+		return nil
 	}
 	return p.absent(ctx, p.key("b"), "a write of other bytes was refused, and the object is there")
 }
@@ -204,14 +211,15 @@ func (p *probe) otherLength(ctx context.Context) error {
 }
 
 func (p *probe) absent(ctx context.Context, key, why string) error {
-	_, err := p.Stat(ctx, key)
-	if errors.Is(err, blob.ErrNotFound) {
-		return nil
-	}
+	res, _, err := p.do(ctx, call{method: http.MethodHead, key: key})
 	if err == nil {
+		_ = res.Body.Close()
 		return p.unsafe("keeps what it refuses: %s", why)
 	}
-	return err
+	if statusOf(err) == http.StatusNotFound {
+		return nil
+	}
+	return p.forbidden(err, "list objects: it is not told that one is not there")
 }
 
 // otherKey holds that a grant is for one object.
@@ -278,17 +286,23 @@ func (p *probe) list(ctx context.Context) error {
 }
 
 func (p *probe) names(ctx context.Context) (names []string, err error) {
-	err = p.List(ctx, p.dir+"/", func(i blob.Info) error {
-		names = append(names, i.Key)
-		return nil
-	})
-	return names, err
+	var page listing
+	err = p.page(ctx, p.dir, url.Values{"list-type": {"2"}, "prefix": {p.name(p.dir + "/")}}, &page)
+	if err != nil {
+		return nil, p.forbidden(err, "list objects")
+	}
+	for _, o := range page.Contents {
+		if key, ok := p.Store.key(o.Key); ok {
+			names = append(names, key)
+		}
+	}
+	return names, nil
 }
 
-// delete holds that what is deleted is gone, and looks whether versions stay.
+// delete holds that what is deleted is gone.
 func (p *probe) delete(ctx context.Context) error {
-	if err := p.remove(ctx, version{key: p.key("a")}); err != nil {
-		return err
+	if err := p.erase(ctx, version{key: p.key("a")}); err != nil {
+		return p.forbidden(err, "delete objects")
 	}
 	if err := p.absent(ctx, p.key("a"), "an object was deleted, and is there"); err != nil {
 		return err
@@ -300,13 +314,47 @@ func (p *probe) delete(ctx context.Context) error {
 	if len(names) > 0 {
 		return p.unsafe("lists an object that was just deleted")
 	}
-	var page versions
-	err = p.page(ctx, p.dir, url.Values{"versions": {""}, "prefix": {p.name(p.dir + "/")}}, &page)
-	if err != nil && statusOf(err) == 0 {
-		return unavailable("list the versions of", p.dir, err)
-	}
-	p.found.Versions = len(page.Version)+len(page.DeleteMarker) > 0
 	return nil
+}
+
+// versions looks whether what was deleted stays as versions, and holds that
+// they can be deleted: whoever may not see them would take a bucket for purged
+// that keeps everything.
+func (p *probe) versions(ctx context.Context) error {
+	var page versions
+	err := p.page(ctx, p.dir, url.Values{"versions": {""}, "prefix": {p.name(p.dir + "/")}}, &page)
+	if unknown(err) || statusOf(err) == http.StatusBadRequest || statusOf(err) == http.StatusNotFound {
+		return nil // without such lists there are no versions
+	}
+	if err != nil {
+		return p.forbidden(err, "list the versions of objects")
+	}
+	for _, v := range append(page.Version, page.DeleteMarker...) {
+		p.found.Versions = true
+		if err := p.erase(ctx, version{key: p.key(path.Base(v.Key)), id: v.VersionID}); err != nil {
+			return p.forbidden(err, "delete the versions of objects")
+		}
+	}
+	return nil
+}
+
+// uploads holds that uploads in parts can be looked for, as each purge does.
+func (p *probe) uploads(ctx context.Context) error {
+	err := p.page(ctx, p.dir, url.Values{"uploads": {""}, "prefix": {p.name(p.dir + "/")}}, &uploads{})
+	if err != nil && !unknown(err) {
+		return p.forbidden(err, "list uploads in parts")
+	}
+	return nil
+}
+
+// forbidden explains an answer to a call of the probe that purges rely on. The
+// errors are ErrRefused, and blob.ErrUnavailable while the service fails.
+func (p *probe) forbidden(err error, what string) error {
+	var r *refusal
+	if !errors.As(err, &r) || r.passes() {
+		return unavailable("probe", p.Place(), err)
+	}
+	return fmt.Errorf("%w: %s: the key may not %s: %w; %s", ErrRefused, p.Place(), what, err, rights)
 }
 
 // clear takes away what the probe wrote, as far as that goes.
