@@ -88,7 +88,7 @@ type Config struct {
 const prefix = "HOMEPORT_"
 
 // outside are variables with the prefix that are not settings of the server.
-var outside = []string{"HOMEPORT_TEST_DATABASE_URL"}
+var outside = []string{"HOMEPORT_TEST_DATABASE_URL", "HOMEPORT_TEST_SKIP_S3"}
 
 // Load reads the settings from an environment ("NAME=value" lines) and from
 // flags (by setting name). Its error names every mistake at once.
