@@ -35,16 +35,18 @@ type liar struct {
 	badRange                    bool
 	forbids                     string // what the key may not do: list, delete, or list versions or uploads
 	versions                    bool   // shows a version of a, which the key may not delete
+	marks                       bool   // takes the mark of a deletion for an object
 
 	mu      sync.Mutex
 	objects map[string][]byte
+	marked  map[string]bool
 }
 
 const liarSecret = "not-a-secret-at-all"
 
 func (l *liar) store(t *testing.T) *s3.Store {
 	t.Helper()
-	l.objects = map[string][]byte{}
+	l.objects, l.marked = map[string][]byte{}, map[string]bool{}
 	server := httptest.NewServer(l)
 	t.Cleanup(server.Close)
 	return open(t, s3.Config{
@@ -104,6 +106,7 @@ func (l *liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodDelete:
 		if !l.keeps {
 			delete(l.objects, key)
+			l.marked[key] = l.marks
 		}
 		w.WriteHeader(http.StatusNoContent)
 	case !have:
@@ -125,7 +128,7 @@ func (l *liar) put(w http.ResponseWriter, r *http.Request, key string, have bool
 		w.WriteHeader(http.StatusNotImplemented)
 	case sum != "" && !l.noChecksum && sum != base64.StdEncoding.EncodeToString(hash[:]):
 		w.WriteHeader(http.StatusBadRequest)
-	case condition != "" && !l.noCondition && have:
+	case condition != "" && !l.noCondition && (have || l.marked[key]):
 		w.WriteHeader(http.StatusPreconditionFailed)
 	default:
 		l.objects[key] = body
@@ -189,6 +192,7 @@ func TestProbeFallsBackOrRefuses(t *testing.T) {
 		"lists late":                  {liar: &liar{lateList: true}, unsafe: "lists 0 objects"},
 		"keeps what is to be deleted": {liar: &liar{keeps: true}, unsafe: "deleted"},
 		"answers ranges with the lot": {liar: &liar{badRange: true}, unsafe: "a part of it"},
+		"deleted names are not free":  {liar: &liar{marks: true}, found: s3.Features{Checksum: true}},
 		"forbids lists":               {liar: &liar{forbids: "list"}, refused: "may not list objects"},
 		"forbids deleting":            {liar: &liar{forbids: "delete"}, refused: "may not delete objects"},
 		"hides versions":              {liar: &liar{forbids: "versions"}, refused: "may not list the versions"},

@@ -33,7 +33,8 @@ func (s *Store) Probe(ctx context.Context, name string) (Features, error) {
 	p := &probe{Store: s, dir: "probe/" + name}
 	defer p.clear(ctx)
 	for _, step := range []func(context.Context) error{
-		p.write, p.overwrite, p.otherBytes, p.otherLength, p.otherKey, p.noSignature, p.expired, p.read, p.list, p.delete, p.versions, p.uploads,
+		p.write, p.overwrite, p.otherBytes, p.otherLength, p.otherKey, p.noSignature, p.expired, p.read, p.list, p.delete, p.rewrite,
+		p.versions, p.uploads,
 	} {
 		if err := step(ctx); err != nil {
 			return Features{}, err
@@ -313,6 +314,27 @@ func (p *probe) delete(ctx context.Context) error {
 	}
 	if len(names) > 0 {
 		return p.unsafe("lists an object that was just deleted")
+	}
+	return nil
+}
+
+// rewrite looks whether a name is free again when its object was deleted. Some
+// services take the mark of the deletion for an object, so that a write with
+// If-None-Match would be lost; volumes then do without.
+func (p *probe) rewrite(ctx context.Context) error {
+	if !p.found.Conditional {
+		return nil
+	}
+	err := p.put(ctx, p.key("a"), probed, probed)
+	if statusOf(err) == http.StatusPreconditionFailed {
+		p.found.Conditional = false
+		return nil
+	}
+	if err != nil {
+		return p.explain(err)
+	}
+	if err := p.erase(ctx, version{key: p.key("a")}); err != nil {
+		return p.forbidden(err, "delete objects")
 	}
 	return nil
 }
