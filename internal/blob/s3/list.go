@@ -176,32 +176,45 @@ type uploads struct {
 	NextUploadIDMarker string `xml:"NextUploadIdMarker"`
 }
 
+// purgeRounds bounds how often a purge looks whether anything is left.
+const purgeRounds = 4
+
 // Purge removes for good whatever lies below a prefix: objects, the versions
 // that the service keeps of them, and uploads in parts that were never
-// finished. The fault is ErrUnavailable; what is left then goes by the next
-// Purge.
+// finished. It looks until nothing is there: services that move versions about
+// while others of the same object are deleted may miss some. The fault is
+// ErrUnavailable; what is left then goes by the next Purge.
 func (s *Store) Purge(ctx context.Context, prefix string) error {
+	for range purgeRounds {
+		found, err := s.purgeOnce(ctx, prefix)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return s.abortUploads(ctx, prefix)
+		}
+	}
+	return unavailable("purge", prefix, errors.New("what was deleted is still listed"))
+}
+
+// purgeOnce deletes what is listed and says whether there was anything.
+func (s *Store) purgeOnce(ctx context.Context, prefix string) (found bool, err error) {
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(deletesAtOnce)
-	var err error
+	remove := func(v version) error {
+		found = true
+		group.Go(func() error { return s.remove(inner, v) })
+		return nil
+	}
 	if s.Features().Versions {
-		err = s.eachVersion(inner, prefix, func(v version) error {
-			group.Go(func() error { return s.remove(inner, v) })
-			return nil
-		})
+		err = s.eachVersion(inner, prefix, remove)
 	} else {
-		err = s.List(inner, prefix, func(i blob.Info) error {
-			group.Go(func() error { return s.remove(inner, version{key: i.Key}) })
-			return nil
-		})
+		err = s.List(inner, prefix, func(i blob.Info) error { return remove(version{key: i.Key}) })
 	}
 	if first := group.Wait(); first != nil {
-		return first
+		return found, first
 	}
-	if err != nil {
-		return err
-	}
-	return s.abortUploads(ctx, prefix)
+	return found, err
 }
 
 // unknown reports whether the service does not know what it was asked.
