@@ -75,13 +75,30 @@ func (s *Service) move(ctx context.Context, a Attachment, p proposal) error {
 		return err
 	}
 	if err := s.check(ctx, v, &p); err != nil {
-		return err
+		return s.unlessCollected(ctx, a, v, err)
 	}
 	if err := s.stage(ctx, v.ID, p); err != nil {
 		return err
 	}
 	fail.Point("volume.commit.staged")
 	return pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error { return s.commitTx(ctx, tx, a, v, p) })
+}
+
+// unlessCollected is a refusal of a proposal, unless a collection replaced packs
+// while it was looked at: what was read then is of two generations, and the agent
+// has to say hello again.
+func (s *Service) unlessCollected(ctx context.Context, a Attachment, v state, refused error) error {
+	if !errors.Is(refused, ErrCommit) {
+		return refused
+	}
+	now, err := findHeld(ctx, s.Pool, sqlFindState, a)
+	if err != nil {
+		return err
+	}
+	if now.Generation != v.Generation {
+		return ErrParent.Because(refused)
+	}
+	return refused
 }
 
 // fenced says whether a refusal may come from an equal commit that was faster.
