@@ -49,11 +49,7 @@ type PathIn struct {
 }
 
 func (s *server) listVersions(ctx context.Context, p team.Person, in OneIn) (*list[apitype.Version], error) {
-	scope, err := s.scope(ctx, p, in.TeamID, team.Read)
-	if err != nil {
-		return nil, err
-	}
-	volumeID, err := parse(in.ID, volume.ErrNotFound)
+	scope, volumeID, err := s.volume(ctx, p, in, team.Read)
 	if err != nil {
 		return nil, err
 	}
@@ -92,11 +88,7 @@ type restoreVersionIn struct {
 }
 
 func (s *server) restoreVersion(ctx context.Context, p team.Person, in restoreVersionIn) (*body[apitype.Version], error) {
-	scope, err := s.scope(ctx, p, in.TeamID, team.Use)
-	if err != nil {
-		return nil, err
-	}
-	volumeID, err := parse(in.ID, volume.ErrNotFound)
+	scope, volumeID, err := s.volume(ctx, p, in.OneIn, team.Use)
 	if err != nil {
 		return nil, err
 	}
@@ -111,11 +103,7 @@ func (s *server) restoreVersion(ctx context.Context, p team.Person, in restoreVe
 
 // open opens the version that a call names.
 func (s *server) open(ctx context.Context, p team.Person, in VersionIn) (*volume.Open, error) {
-	scope, err := s.scope(ctx, p, in.TeamID, team.Read)
-	if err != nil {
-		return nil, err
-	}
-	volumeID, err := parse(in.ID, volume.ErrNotFound)
+	scope, volumeID, err := s.volume(ctx, p, in.OneIn, team.Read)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
 
 	"homeport.dev/homeport/internal/apitype"
 	"homeport.dev/homeport/internal/team"
@@ -84,15 +85,21 @@ func (s *server) createVolume(ctx context.Context, p team.Person, in createVolum
 }
 
 func (s *server) deleteVolume(ctx context.Context, p team.Person, in OneIn) (*nothing, error) {
-	scope, err := s.scope(ctx, p, in.TeamID, team.Use)
-	if err != nil {
-		return nil, err
-	}
-	volumeID, err := parse(in.ID, volume.ErrNotFound)
+	scope, volumeID, err := s.volume(ctx, p, in, team.Use)
 	if err != nil {
 		return nil, err
 	}
 	return nil, s.Volumes.Delete(ctx, scope, volumeID)
+}
+
+// volume proves a right in the team of a call on one volume, and reads its id.
+func (s *server) volume(ctx context.Context, p team.Person, in OneIn, need team.Right) (team.Scope, uuid.UUID, error) {
+	scope, err := s.scope(ctx, p, in.TeamID, need)
+	if err != nil {
+		return team.Scope{}, uuid.Nil, err
+	}
+	volumeID, err := parse(in.ID, volume.ErrNotFound)
+	return scope, volumeID, err
 }
 
 type restoreVolumeIn struct {
@@ -101,11 +108,7 @@ type restoreVolumeIn struct {
 }
 
 func (s *server) restoreVolume(ctx context.Context, p team.Person, in restoreVolumeIn) (*body[apitype.Volume], error) {
-	scope, err := s.scope(ctx, p, in.TeamID, team.Use)
-	if err != nil {
-		return nil, err
-	}
-	volumeID, err := parse(in.ID, volume.ErrNotFound)
+	scope, volumeID, err := s.volume(ctx, p, in.OneIn, team.Use)
 	if err != nil {
 		return nil, err
 	}
@@ -118,11 +121,7 @@ func (s *server) restoreVolume(ctx context.Context, p team.Person, in restoreVol
 }
 
 func (s *server) listSegments(ctx context.Context, p team.Person, in OneIn) (*list[apitype.Segment], error) {
-	scope, err := s.scope(ctx, p, in.TeamID, team.Read)
-	if err != nil {
-		return nil, err
-	}
-	volumeID, err := parse(in.ID, volume.ErrNotFound)
+	scope, volumeID, err := s.volume(ctx, p, in, team.Read)
 	if err != nil {
 		return nil, err
 	}
