@@ -63,7 +63,7 @@ func rotateCommand(s *settings) *cobra.Command {
 			"The key is appended to master.key of the state folder. Nodes with another state folder need that line too: until each\n" +
 			"node that serves has it, nothing is sealed under it. Where HOMEPORT_MASTER_KEY holds the keys, append a comma and a new\n" +
 			"key to it on every node, start them again one after another, and run this.\n" +
-			"It may be run again after it was interrupted anywhere. Backups made before still need the old key.",
+			"It may be run again after it was interrupted anywhere. Backups made before the old key is retired still need it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withAdmin(cmd, s, func(ctx context.Context, m *app.Admin) error {
 				done, err := m.RotateMasterKey(ctx)
@@ -104,9 +104,9 @@ func retireCommand(s *settings) *cobra.Command {
 				}
 				text := fmt.Sprintf("The master key %s is retired.", done.ID)
 				if done.Kept != "" {
-					text += " Backups made before the rotation need it: it lies in " + done.Kept + " now."
+					text += " Backups made before this retirement need it: it lies in " + done.Kept + " now."
 				} else {
-					text += " Where HOMEPORT_MASTER_KEY holds it, take it out; backups made before the rotation need it."
+					text += " Where HOMEPORT_MASTER_KEY holds it, take it out; backups made before this retirement need it."
 				}
 				return result(cmd.OutOrStdout(), asJSON, done, text)
 			})

@@ -10,12 +10,14 @@
 package masterkey
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -213,8 +215,8 @@ func (r *Ring) rows(ctx context.Context, q pg.Querier) ([]row, error) {
 	return rows, nil
 }
 
-// load takes the keys that the database knows into use and returns those in use
-// that are not held. Without the current one it changes nothing.
+// load takes the keys into use that are held and not retired, and returns those
+// in use that are not held. Without the current one it changes nothing.
 func (r *Ring) load(ctx context.Context, keys []key) (missing []row, err error) {
 	rows, err := r.rows(ctx, r.Pool)
 	if err != nil {
@@ -237,6 +239,15 @@ func (r *Ring) load(ctx context.Context, keys []key) (missing []row, err error) 
 			usable = append(usable, k.secret)
 		}
 		if err := r.box.Add(one.mark(), k.secret); err != nil {
+			return nil, err
+		}
+	}
+	for _, k := range keys { // also what another process makes current before the next look
+		if slices.ContainsFunc(rows, func(one row) bool { return bytes.Equal(one.ID, k.id[:]) }) {
+			continue
+		}
+		usable = append(usable, k.secret)
+		if err := r.box.Add(k.id, k.secret); err != nil {
 			return nil, err
 		}
 	}

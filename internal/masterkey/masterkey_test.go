@@ -97,6 +97,15 @@ func (h *house) opens(r *Ring, name string) {
 	}
 }
 
+func (h *house) until(what string, done func() bool) {
+	h.t.Helper()
+	for end := time.Now().Add(15 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			h.t.Fatalf("it never happens that %s", what)
+		}
+	}
+}
+
 // states is a line for each key: its state and how many values it seals.
 func (h *house) states(r *Ring) string {
 	h.t.Helper()
@@ -464,10 +473,23 @@ func TestConfiguredKeysAreRotated(t *testing.T) {
 		t.Errorf("a key was drawn beside the setting: %v", err)
 	}
 	h.deps.Setting = one + "," + two
+	node := h.open()
+	h.must(node.Follow(t.Context()))
 	r = h.open()
 	h.opens(r, "a")
+	ended := make(chan error, 1)
+	go func() { // it waits for the node to seal under the new key, too
+		_, err := r.Rotate(t.Context())
+		ended <- err
+	}()
+	h.until("the value is sealed anew", func() bool { return h.states(node) == "old 0, current 1" })
+	h.opens(node, "a") // it has not looked again since
+	h.must(node.Follow(t.Context()))
+	h.must(<-ended)
+	h.must(node.Leave(t.Context()))
 	done, err := r.Rotate(t.Context())
 	h.must(err)
+	done.Resealed++
 	retired, err := r.Retire(t.Context(), done.Old[0])
 	h.must(err)
 	if done.Resealed != 1 || retired.Kept != "" {
@@ -481,6 +503,53 @@ func TestConfiguredKeysAreRotated(t *testing.T) {
 	if _, err := os.Stat(h.deps.Path); err == nil {
 		t.Error("a key file was written")
 	}
+}
+
+// A command whose connection breaks while it waits has no lock any more: another
+// may do its work, and the database knows one current key all the same.
+func TestARotationThatLostItsLockChangesNothing(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.deps.Wait = 20 * time.Second
+	far := h.open()
+	h.must(put(t.Context(), far, "a"))
+	count := func(sql string) (n int) {
+		h.must(h.pool.QueryRow(t.Context(), sql).Scan(&n))
+		return n
+	}
+	beat := func(held string) {
+		_, err := h.pool.Exec(t.Context(), `insert into master_key_node (node_id, host, held, sealing, seen_wall_at)
+			select '00000000-0000-4000-8000-00000000000f', 'far', array(select id from master_key where `+held+`), mark, now() + interval '1 minute'
+			from master_key where state = 'current' on conflict (node_id) do update set held = excluded.held, sealing = excluded.sealing`)
+		h.must(err)
+	}
+	beat("state = 'current'")
+	var both sync.WaitGroup
+	rotate := func() {
+		r := h.open()
+		both.Go(func() {
+			if _, err := r.Rotate(t.Context()); err != nil && !errors.Is(err, errBusy) && !strings.Contains(err.Error(), "unlock") {
+				t.Error(err)
+			}
+		})
+	}
+	rotate()
+	h.until("the first waits", func() bool { return count("select count(*) from master_key where state = 'next'") == 1 })
+	const holders = `from pg_locks where locktype = 'advisory' and objid = 7305003 and granted and database = (select oid from pg_database where datname = current_database())`
+	if n := count("select count(*) from (select pg_terminate_backend(pid) " + holders + ") ended"); n != 1 {
+		t.Fatalf("%d processes held the lock", n)
+	}
+	h.until("its lock is gone", func() bool { return count("select count(*) "+holders) == 0 })
+	rotate()
+	h.until("the second has the lock", func() bool { return count("select count(*) "+holders) == 1 })
+	beat("true")
+	h.until("one of them made the key current", func() bool { return count("select count(*) from master_key where state = 'old'") == 1 })
+	beat("true")
+	both.Wait()
+	if n := count("select count(*) from master_key where state = 'current'"); n != 1 {
+		t.Errorf("%d keys are current", n)
+	}
+	h.opens(h.open(), "a")
 }
 
 // Only one command at a time changes the keys.

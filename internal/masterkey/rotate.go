@@ -114,7 +114,10 @@ func (r *Ring) begin(ctx context.Context, rows []row) error {
 		if _, err := tx.Exec(ctx, sqlMakeOld); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, sqlMakeCurrent, r.Clock.Wall())
+		made, err := tx.Exec(ctx, sqlMakeCurrent, k.id[:], r.Clock.Wall())
+		if err == nil && made.RowsAffected() != 1 {
+			return errBusy // this process lost its lock while it waited
+		}
 		return err
 	})
 	if err != nil {
@@ -126,7 +129,7 @@ func (r *Ring) begin(ctx context.Context, rows []row) error {
 
 const sqlMakeOld = `update master_key set state = 'old' where state = 'current'`
 
-const sqlMakeCurrent = `update master_key set state = 'current', current_at = $1 where state = 'next'`
+const sqlMakeCurrent = `update master_key set state = 'current', current_at = $2 where id = $1 and state = 'next'`
 
 const sqlAddNext = `insert into master_key (mark, id, state, made_at) values ($1, $1, 'next', $2)`
 
