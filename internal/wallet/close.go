@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"homeport.dev/homeport/internal/clock"
 	"homeport.dev/homeport/internal/fault"
 	"homeport.dev/homeport/internal/money"
 )
@@ -184,26 +183,6 @@ func (s *Service) giveBack(ctx context.Context, tx pgx.Tx, shares map[uuid.UUID]
 		}
 		if err := s.save(ctx, tx, b); err != nil {
 			return err
-		}
-		if err := s.noteMoved(ctx, tx, teamID, shares[teamID]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-const sqlMovePayment = `
-insert into moved_payment (payment_id, team_id, moved_at) values ($1, $2, $3)
-on conflict (payment_id) do update set team_id = excluded.team_id, moved_at = excluded.moved_at`
-
-// noteMoved keeps whose wallet the money of payments is in from now on.
-func (s *Service) noteMoved(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, given []posting) error {
-	for _, p := range given {
-		if p.Reference == "" {
-			continue
-		}
-		if _, err := tx.Exec(ctx, sqlMovePayment, p.Reference, teamID, clock.FromMicros(p.AtUS)); err != nil {
-			return fmt.Errorf("note who holds payment %s: %w", p.Reference, err)
 		}
 	}
 	return nil

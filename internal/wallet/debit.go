@@ -94,7 +94,13 @@ func (s *Service) debited(ctx context.Context, tx pgx.Tx, d Debit) (bool, error)
 
 const sqlLockWallet = `select team_id from wallet where team_id = $1 for update`
 
-const sqlFindHolder = `select team_id from moved_payment where payment_id = $1`
+// sqlFindHolder finds what was given back of a payment when its team was deleted:
+// the two halves of that have one key (Closing.postings). It goes to the wallets
+// of people, which are never closed.
+const sqlFindHolder = `
+select i.team_id from transfer o join transfer i on i.key = o.key || ':in'
+where o.team_id = $1 and o.code = 'debit' and o.reference_id = $2 and o.key like 'return:%'
+order by i.id desc limit 1`
 
 // HolderTx tells whose wallet a payment's money is in: that of the team that it
 // was paid for, or, once that team is deleted, of who got it back. It locks the
@@ -104,7 +110,7 @@ func (s *Service) HolderTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID, pay
 		return uuid.Nil, fmt.Errorf("lock wallet of team %s: %w", teamID, err)
 	}
 	holder := teamID
-	err := tx.QueryRow(ctx, sqlFindHolder, paymentID).Scan(&holder)
+	err := tx.QueryRow(ctx, sqlFindHolder, teamID, paymentID).Scan(&holder)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return uuid.Nil, fmt.Errorf("find who holds payment %s: %w", paymentID, err)
 	}

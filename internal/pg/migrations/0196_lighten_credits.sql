@@ -42,15 +42,5 @@ $$;
 create trigger transfer_charge_sound before insert on transfer for each row when (new.code = 'charge')
   execute function refuse_unsound_charge();
 
--- A payment whose money was given back from the wallet of a deleted team: whose
--- wallet it is in now. All others are in that of the team they were paid for.
--- owner: wallet
-create table moved_payment (
-  payment_id text primary key,
-  team_id uuid not null,
-  moved_at timestamptz not null
-);
-insert into moved_payment (payment_id, team_id, moved_at)
-select distinct on (reference_id) reference_id, team_id, created_at from transfer
-where code = 'credit' and reference_id <> '' and key like 'return:%:in' order by reference_id, id desc;
+-- Whose wallet a payment is in is found by the key of what gave it back.
 drop index transfer_payment;
