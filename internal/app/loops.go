@@ -25,6 +25,7 @@ type loops struct {
 func (l *loops) start(ctx context.Context, all []loop) {
 	ctx, l.cancel = context.WithCancel(ctx)
 	for _, one := range all {
+		l.app.metrics.failures.WithLabelValues(one.name) // a count that begins at 1 is no increase to Prometheus
 		l.wg.Go(func() { l.follow(ctx, one) })
 	}
 }

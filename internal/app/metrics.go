@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"net/http/pprof"
 	"time"
@@ -39,6 +40,23 @@ func newMetrics() *metrics {
 	m.registry.MustRegister(m.requests, m.seconds, m.failures, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
+}
+
+// databaseGauge asks the database for a sign of life at each scrape: all other
+// gauges are missing from a scrape in which it gives none.
+type databaseGauge struct {
+	app  *App
+	desc *prometheus.Desc
+}
+
+// Describe names the gauge.
+func (g databaseGauge) Describe(c chan<- *prometheus.Desc) { c <- g.desc }
+
+// Collect asks.
+func (g databaseGauge) Collect(c chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(g.app.base, 2*time.Second)
+	defer cancel()
+	c <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, one(g.app.pool.Ping(ctx) == nil))
 }
 
 // podGauge reads the live pods at each scrape.
@@ -158,6 +176,7 @@ func (g volumeGauges) Collect(c chan<- prometheus.Metric) {
 // gauges are read from the database at each scrape.
 func (a *App) gauges() []prometheus.Collector {
 	return []prometheus.Collector{
+		databaseGauge{a, prometheus.NewDesc("database_up", "1 while the database answers this node.", nil, nil)},
 		podGauge{a, prometheus.NewDesc("pods", "Live pods.", []string{"status"}, nil)},
 		newLedgerGauges(a), newProviderGauges(a), newVolumeGauges(a), newOperatorGauges(a),
 	}
@@ -167,7 +186,10 @@ func (a *App) gauges() []prometheus.Collector {
 func (a *App) metricsHandler() http.Handler {
 	a.metrics.registry.MustRegister(a.gauges()...)
 	mux := http.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(a.metrics.registry, promhttp.HandlerOpts{}))
+	mux.Handle("/metrics", promhttp.HandlerFor(a.metrics.registry, promhttp.HandlerOpts{
+		ErrorHandling: promhttp.ContinueOnError, // what can be read is told
+		ErrorLog:      slog.NewLogLogger(a.logger.Handler(), slog.LevelWarn),
+	}))
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)

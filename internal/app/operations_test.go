@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/oasdiff/yaml"
 	"github.com/prometheus/client_golang/prometheus"
@@ -144,7 +146,7 @@ func TestAlertRulesNameWhatANodeTells(t *testing.T) {
 		`provider_breaker_open{reason="failures"}`, `provider_breaker_open{reason="funds"}`, "provider_catalogue_stale", "provider_balance_low",
 		"orphan_machines", "instances_terminating_long", "instances_ambiguous_long", "provider_margin_usd", "offers_negative_margin", "jobs_given_up_day",
 		"jobs_retrying", "ledger_problems", "ledger_imbalance_usd", "ledger_check_age_seconds", "clearing_problems", "volume_damaged_objects",
-		`background_failures_total{loop=~"purge|scrub`,
+		`background_failures_total{loop=~"purge|scrub`, "database_up", "provider_balance_known",
 	} {
 		if !strings.Contains(all, must) {
 			t.Errorf("no rule looks at %s", must)
@@ -156,9 +158,33 @@ func TestAlertRulesNameWhatANodeTells(t *testing.T) {
 	}
 	for _, m := range regexp.MustCompile(`loop=~"([^"]*)"`).FindAllStringSubmatch(all, -1) {
 		for name := range strings.SplitSeq(m[1], "|") {
-			if !loops[name] {
+			if !loops[name] && name != "balance at .*" {
 				t.Errorf("there is no background work %q", name)
 			}
+		}
+	}
+}
+
+// Whatever work always fails, some rule's limit is below what one node can count
+// of it.
+func TestEveryWorkThatFailsHasARuleThatFires(t *testing.T) {
+	t.Parallel()
+	form := regexp.MustCompile(`increase\(background_failures_total(?:\{loop=~"([^"]*)"\})?\[([0-9]+)([mh])\]\)\) > ([0-9]+)`)
+	rules := form.FindAllStringSubmatch(string(operations(t, "alerts.yml")), -1)
+	if len(rules) < 3 {
+		t.Fatalf("%d rules look at failures", len(rules))
+	}
+	for _, l := range append((&App{}).always(), loop{"balance at a", 5 * time.Minute, nil}) {
+		fires := slices.ContainsFunc(rules, func(r []string) bool {
+			if r[1] != "" && !regexp.MustCompile("^(?:"+r[1]+")$").MatchString(l.name) {
+				return false
+			}
+			window, err := time.ParseDuration(r[2] + r[3])
+			limit, tooBig := strconv.Atoi(r[4])
+			return err == nil && tooBig == nil && int(window/l.every) > limit
+		})
+		if !fires {
+			t.Errorf("no rule can fire for %q, which is done every %s", l.name, l.every)
 		}
 	}
 }

@@ -24,13 +24,14 @@ func (f figure) is(c chan<- prometheus.Metric, value float64, labels ...string) 
 }
 
 // The figures of the operator's view that no other collector has. Those of money
-// and time are of the last 7 days, or of today, in UTC.
+// and time are of 7 days, today and the 6 before, or of today, in UTC.
 var (
 	figHealth      = newFigure("provider_health", "1 for the word that tells how a cloud does.", "provider", "health")
 	figStale       = newFigure("provider_catalogue_stale", "1 while a cloud that sells has no good list of offers, so that they are hidden.", "provider")
 	figProbe       = newFigure("provider_probe_seconds", "Time until a cloud that is off sale is tried again.", "provider")
 	figBalance     = newFigure("provider_balance_usd", "What a cloud said last of our money there.", "provider")
 	figBalanceAge  = newFigure("provider_balance_age_seconds", "Time since it said so.", "provider")
+	figBalanceTold = newFigure("provider_balance_known", "1 while a cloud whose API says what is left of our money has said so within an hour.", "provider")
 	figBalanceLow  = newFigure("provider_balance_low", "1 while the balance pays for less than a day of what runs there.", "provider")
 	figBurn        = newFigure("provider_burn_usd_per_hour", "What our machines at a cloud cost us.", "provider")
 	figInstances   = newFigure("instances", "Open instances.", "provider", "state")
@@ -44,7 +45,7 @@ var (
 	figMargin      = newFigure("provider_margin_usd", "What users paid less what machines cost.", "provider", "window")
 	figPaidTime    = newFigure("provider_paid_seconds", "Metered time of pods.", "provider", "window")
 	figMachineTime = newFigure("provider_machine_seconds", "Time that there were machines.", "provider", "window")
-	figLosing      = newFigure("offers_negative_margin", "Things that are sold at which we lost money in the last 7 days.", "provider")
+	figLosing      = newFigure("offers_negative_margin", "Things that are sold at which we lost money today and in the 6 days before.", "provider")
 	figRetrying    = newFigure("jobs_retrying", "Jobs that failed and will be tried again.", "kind")
 	figGivenUp     = newFigure("jobs_given_up", "Jobs that were given up in the last 7 days.", "kind")
 	figGivenUpDay  = newFigure("jobs_given_up_day", "Jobs that were given up in the last 24 hours.", "kind")
@@ -61,7 +62,7 @@ func newOperatorGauges(a *App) operatorGauges { return operatorGauges{a} }
 // Describe names the gauges.
 func (g operatorGauges) Describe(c chan<- *prometheus.Desc) {
 	for _, f := range []figure{
-		figHealth, figStale, figProbe, figBalance, figBalanceAge, figBalanceLow, figBurn, figInstances, figTermLong, figAmbLong, figWithoutPod,
+		figHealth, figStale, figProbe, figBalance, figBalanceAge, figBalanceTold, figBalanceLow, figBurn, figInstances, figTermLong, figAmbLong, figWithoutPod,
 		figOrphans, figDisarmed, figPaid, figUpstream, figMargin, figPaidTime, figMachineTime, figLosing, figRetrying, figGivenUp, figGivenUpDay,
 		figCheckAge, figCheckRows,
 	} {
@@ -72,13 +73,15 @@ func (g operatorGauges) Describe(c chan<- *prometheus.Desc) {
 // Collect reads them.
 func (g operatorGauges) Collect(c chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(g.app.base, 5*time.Second)
-	defer cancel()
 	o, err := g.app.operator.Overview(ctx)
+	cancel()
 	if err != nil {
 		c <- prometheus.NewInvalidMetric(figHealth.desc, err)
 	} else {
 		g.collectOverview(c, o)
 	}
+	ctx, cancel = context.WithTimeout(g.app.base, 5*time.Second)
+	defer cancel()
 	m, err := g.app.operator.Margins(ctx, 7)
 	if err != nil {
 		c <- prometheus.NewInvalidMetric(figMargin.desc, err)
@@ -116,6 +119,10 @@ func collectProvider(c chan<- prometheus.Metric, p *operator.Provider, now time.
 		figBalance.is(c, dollars(*b.Amount), p.Name)
 		figBalanceAge.is(c, now.Sub(*b.ReadAt).Seconds(), p.Name)
 		figBalanceLow.is(c, one(p.Low), p.Name)
+	}
+	if p.Tells {
+		known := p.Balance != nil && p.Balance.ReadAt != nil && now.Sub(*p.Balance.ReadAt) < time.Hour
+		figBalanceTold.is(c, one(known), p.Name)
 	}
 	f := p.Fleet
 	figBurn.is(c, dollars(money.USD(f.Burn)), p.Name)

@@ -1,6 +1,9 @@
 package app
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,7 +41,30 @@ func TestOperatorsFiguresAreMetrics(t *testing.T) {
 	if got["provider_health"] != float64(len(o.Providers)) {
 		t.Errorf("%v clouds are told, %d shown", got["provider_health"], len(o.Providers))
 	}
+	if got["database_up"] != 1 {
+		t.Error("the database is told to be down")
+	}
 	if _, err := Load(nil, map[string]string{"OPERATORS": "ada@example.com, nobody", "STATE_DIR": t.TempDir()}); err == nil {
 		t.Error("a word that is no address is taken")
+	}
+}
+
+// Without a database a scrape tells that, and what this node has counted: the
+// alarms that depend on it go on.
+func TestAScrapeWithoutADatabaseTellsWhatThereIs(t *testing.T) {
+	t.Parallel()
+	q := newQuay(t)
+	q.metrics.requests.WithLabelValues("GET", "pods", "500").Inc()
+	handler := q.metricsHandler()
+	q.pool.Close()
+	out := httptest.NewRecorder()
+	handler.ServeHTTP(out, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
+	if out.Code != http.StatusOK {
+		t.Fatalf("status %d", out.Code)
+	}
+	for _, line := range []string{"\ndatabase_up 0\n", `http_requests_total{area="pods",code="500",method="GET"} 1`} {
+		if !strings.Contains(out.Body.String(), line) {
+			t.Errorf("%q is missing", line)
+		}
 	}
 }

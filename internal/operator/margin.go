@@ -67,8 +67,12 @@ func (s *Service) Margins(ctx context.Context, days int) (*Margins, error) {
 	if days < 1 || days > MaxDays {
 		return nil, fmt.Errorf("margins of %d days", days)
 	}
-	s.making.Lock() // of many who ask, one reads
-	defer s.making.Unlock()
+	select {
+	case s.making <- struct{}{}: // of many who ask, one reads
+		defer func() { <-s.making }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	wall, now := s.Clock.Wall(), s.Clock.Now()
 	to := now.Truncate(day)
 	if m := s.made[days]; m != nil && wall.Sub(m.madeAt) < keptFor && m.To.Equal(to) {

@@ -11,7 +11,6 @@ import (
 	"net/mail"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"homeport.dev/homeport/internal/clock"
@@ -40,12 +39,14 @@ type Deps struct {
 // A Service is the operator's view. It is safe for concurrent use.
 type Service struct {
 	Deps
-	making sync.Mutex
+	making chan struct{}    // held by who makes margins
 	made   map[int]*Margins // by how many days
 }
 
 // New returns the service.
-func New(d Deps) *Service { return &Service{Deps: d, made: map[int]*Margins{}} }
+func New(d Deps) *Service {
+	return &Service{Deps: d, making: make(chan struct{}, 1), made: map[int]*Margins{}}
+}
 
 // ParseEmails reads a list of addresses with commas between, without upper case.
 func ParseEmails(text string) ([]string, error) {

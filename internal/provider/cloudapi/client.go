@@ -165,8 +165,15 @@ func (c *Client) Do(ctx context.Context, call Call, out any) error {
 	return nil
 }
 
+// Balance is the class of the question what is left of our money: a cloud that
+// refuses it for a while is still asked everything else.
+const Balance = "balance"
+
 // rate is what the cloud allows of a class.
 func (c *Client) rate(class string) (Rate, bool) {
+	if class == Balance {
+		return Rate{Every: 10 * time.Second, Burst: 2}, true
+	}
 	r, ok := c.Rates[class]
 	if !ok {
 		r, ok = c.Rates[""]

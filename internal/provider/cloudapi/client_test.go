@@ -201,11 +201,20 @@ func TestA429HoldsTheNextCalls(t *testing.T) {
 	if f := fault.Of(err); !errors.Is(err, provider.ErrRateLimited) || f.RetryAfter < 2 || f.RetryAfter > 3 || calls != 1 {
 		t.Errorf("the second call, after %d: %v", calls, err)
 	}
-	// Calls that the cloud counts apart go on.
+	// Calls that the cloud counts apart go on, and the question for the balance
+	// holds nobody but itself.
 	other := create
-	other.Class = "read"
+	other.Class = cloudapi.Balance
 	if _ = c.Do(t.Context(), other, nil); calls != 2 {
 		t.Error("another class of calls was held, too")
+	}
+	other.Class = "read"
+	if _ = c.Do(t.Context(), other, nil); calls != 3 {
+		t.Error("a refused question for the balance held other calls")
+	}
+	other.Class = cloudapi.Balance
+	if _ = c.Do(t.Context(), other, nil); calls != 3 {
+		t.Error("the balance is asked for again before it may be")
 	}
 }
 

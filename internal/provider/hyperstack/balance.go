@@ -20,7 +20,7 @@ func (c *Cloud) Balance(ctx context.Context) (money.USD, error) {
 			Credit json.Number `json:"credit"`
 		} `json:"data"`
 	}
-	if err := c.api.Do(ctx, cloudapi.Call{Method: http.MethodGet, Path: "/billing/user-credit/credit"}, &said); err != nil {
+	if err := c.api.Do(ctx, cloudapi.Call{Method: http.MethodGet, Path: "/billing/user-credit/credit", Class: cloudapi.Balance}, &said); err != nil {
 		return 0, err
 	}
 	amount, err := money.ParseDown(said.Data.Credit.String())

@@ -22,7 +22,7 @@ func (c *Cloud) Balance(ctx context.Context) (money.USD, error) {
 		Balance  json.Number `json:"balance_usd"`
 		Currency string      `json:"currency"`
 	}
-	call := cloudapi.Call{Method: http.MethodGet, Path: "/billing/wallet", Query: url.Values{"limit": {"1"}}, Class: reads}
+	call := cloudapi.Call{Method: http.MethodGet, Path: "/billing/wallet", Query: url.Values{"limit": {"1"}}, Class: cloudapi.Balance}
 	if err := c.api.Do(ctx, call, &said); err != nil {
 		return 0, err
 	}

@@ -21,7 +21,7 @@ func (c *Cloud) Balance(ctx context.Context) (money.USD, error) {
 		Credit  json.Number `json:"credit"`
 		Balance json.Number `json:"balance"`
 	}
-	if err := c.api.Do(ctx, cloudapi.Call{Method: http.MethodGet, Path: "/v0/users/current/", Class: lists}, &said); err != nil {
+	if err := c.api.Do(ctx, cloudapi.Call{Method: http.MethodGet, Path: "/v0/users/current/", Class: cloudapi.Balance}, &said); err != nil {
 		return 0, err
 	}
 	text := said.Credit

@@ -20,7 +20,7 @@ func (c *Cloud) Balance(ctx context.Context) (money.USD, error) {
 		Amount   json.Number `json:"amount"`
 		Currency string      `json:"currency"`
 	}
-	if err := c.do(ctx, cloudapi.Call{Method: http.MethodGet, Path: "/balance", Class: reads}, &said); err != nil {
+	if err := c.do(ctx, cloudapi.Call{Method: http.MethodGet, Path: "/balance", Class: cloudapi.Balance}, &said); err != nil {
 		return 0, err
 	}
 	amount, err := money.ParseDown(said.Amount.String())
