@@ -40,7 +40,7 @@ func (a *agent) syncFinal(ctx context.Context) error {
 	wait := newBackoff(retryFirst, syncRetryMost, a.welcome.PodID)
 	committed := false
 	for pass := 0; pass < maxFinalPasses; {
-		change, err := a.syncOnce(ctx, a.calm)
+		change, err := a.syncOnce(ctx, true, a.calm)
 		switch {
 		case ctx.Err() != nil && committed && over(context.Cause(ctx)):
 			return nil // it has the last commit, and let go

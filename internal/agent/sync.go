@@ -78,7 +78,7 @@ func (a *agent) syncUntilFinal(ctx context.Context) error {
 func (a *agent) syncRound(ctx context.Context) error {
 	moved := 0
 	for range maxPartials {
-		change, err := a.syncOnce(ctx, false)
+		change, err := a.syncOnce(ctx, false, false)
 		if errors.Is(err, ErrParent) && !errors.Is(err, ErrAway) && moved < maxMoved {
 			moved++ // another head, or other packs, are taken over: go on from there
 			continue
@@ -87,23 +87,34 @@ func (a *agent) syncRound(ctx context.Context) error {
 			a.noteSync(err)
 			return err
 		}
-		if change == nil || !change.Partial {
-			break
+		if change == nil || !change.Partial || a.ending() {
+			break // the rest is the final sync's, which leaves the machine to nobody
 		}
 	}
 	a.status.setNote("")
 	return nil
 }
 
+// ending says whether the final sync was asked for.
+func (a *agent) ending() bool {
+	select {
+	case <-a.final:
+		return true
+	default:
+		return false
+	}
+}
+
 // syncOnce looks at the files once and commits what differs; it returns what
-// it committed, or nil. frozen says that nobody can write any more.
-func (a *agent) syncOnce(ctx context.Context, frozen bool) (*snapshot.Change, error) {
+// it committed, or nil. last says that the pod ends, so that nobody is to be left
+// the machine; frozen, that nobody can write any more.
+func (a *agent) syncOnce(ctx context.Context, last, frozen bool) (*snapshot.Change, error) {
 	if a.syncer == nil {
 		if err := a.makeSyncer(ctx); err != nil {
 			return nil, err
 		}
 	}
-	change, err := a.syncer.Run(ctx, snapshot.RunOptions{Background: !frozen, Progress: a.status.setProgress})
+	change, err := a.syncer.Run(ctx, snapshot.RunOptions{Background: !last, Progress: a.status.setProgress})
 	a.status.setDirty(a.syncer.DirtyBytes())
 	if err != nil {
 		if fault.Of(err) == nil && ctx.Err() == nil {
