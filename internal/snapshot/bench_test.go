@@ -373,7 +373,7 @@ func (tb *table) print(t *testing.T) {
 		slices.Sort(b.walls)
 		slices.Sort(b.cpus)
 		m, c := b.walls[len(b.walls)/2], b.cpus[len(b.cpus)/2]
-		fmt.Fprintf(&out, "| %s | %s | %.2f | %.2f-%.2f | %.2f | %v |\n", b.name, b.demand, m, b.walls[0], b.walls[len(b.walls)-1], c, m <= b.limit || c <= b.limit)
+		fmt.Fprintf(&out, "| %s | %s | %.2f | %.2f-%.2f | %.2f | %v |\n", b.name, b.demand, m, b.walls[0], b.walls[len(b.walls)-1], c, m <= b.limit || c > 0 && c <= b.limit)
 	}
 	out.WriteString("\n| Bar | Beside | Demand | Measured | Holds |\n|---|---|---|---|---|\n")
 	for _, f := range tb.figures {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"homeport.dev/homeport/internal/blob"
@@ -64,13 +65,19 @@ func (v *volume) collect() {
 func TestRandomHistoryWithRepackStaysClean(t *testing.T) {
 	t.Parallel()
 	seeds, syncs := times(10, 1), times(50, 30)
+	var clean atomic.Int64
+	t.Cleanup(func() { measured(t, "clean after %d syncs with repacks, %d of %d seeds", syncs, clean.Load(), seeds) })
 	for seed := range uint64(seeds) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
+			t.Cleanup(func() {
+				if !t.Failed() {
+					clean.Add(1)
+				}
+			})
 			staysClean(t, rand.New(rand.NewPCG(6, 6+seed)), syncs)
 		})
 	}
-	measured(t, "clean after %d syncs with repacks, %d of %d seeds", syncs, seeds, seeds)
 }
 
 func staysClean(t *testing.T, rnd *rand.Rand, syncs int) {

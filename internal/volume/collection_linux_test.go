@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -233,10 +234,16 @@ func TestCollectionsBesideASyncLoseNothing(t *testing.T) {
 	if os.Getenv("HOMEPORT_BENCH") == "full" {
 		seeds = 10
 	}
-	t.Attr("measured", fmt.Sprintf("0 blobs lost, %d of %d seeds", seeds, seeds))
+	var whole atomic.Int64
+	t.Cleanup(func() { t.Attr("measured", fmt.Sprintf("0 blobs lost in %d of %d seeds", whole.Load(), seeds)) })
 	for seed := range seeds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
+			t.Cleanup(func() {
+				if !t.Failed() {
+					whole.Add(1)
+				}
+			})
 			h, store, node := newNode(t)
 			scope := h.team(team.Pro)
 			v := h.create(scope)
