@@ -65,7 +65,7 @@ func podOf(p *pod.Pod) apitype.Pod {
 	if p.ReadyAt != nil {
 		out.SSHPort = &p.SSHPort
 	}
-	out.AutoRelaunch = p.AutoRelaunch
+	out.AutoRelaunch, out.RelaunchPending = p.AutoRelaunch, p.RelaunchUntilWallAt != nil
 	out.RelaunchOf, out.RelaunchedAs = textOf(p.RelaunchOf), textOf(p.RelaunchedAs)
 	return out
 }

@@ -28,6 +28,7 @@ type Pod struct {
 	SSHKeyID           string     `json:"ssh_key_id"`
 	CreatedBy          string     `json:"created_by" doc:"User id."`
 	AutoRelaunch       bool       `json:"auto_relaunch" doc:"When its machine is lost, the pod is started again on another cloud at no higher price."`
+	RelaunchPending    bool       `json:"relaunch_pending" doc:"It lost its machine, and another cloud is being looked for."`
 	RelaunchOf         *string    `json:"relaunch_of" doc:"The ended pod whose place this one took: with its SSH name and host key, and its port where the cloud allows it."`
 	RelaunchedAs       *string    `json:"relaunched_as" doc:"The pod that took this one's place."`
 }

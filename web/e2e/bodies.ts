@@ -23,6 +23,7 @@ export function aPod(part: Partial<Pod> = {}): Pod {
     created_by: id('0ae5'),
     auto_relaunch: false,
     relaunch_of: null,
+    relaunch_pending: false,
     relaunched_as: null,
     gpu_type: 'A100_80GB',
     gpu_count: 2,

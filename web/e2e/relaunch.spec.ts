@@ -131,12 +131,13 @@ test('a lost pod that waits for another cloud is followed, and told not to start
     status_reason: 'machine_lost',
     status_detail: 'The machine was lost. It is being started again on another cloud.',
     auto_relaunch: true,
+    relaunch_pending: true,
     ended_at: ago(60),
   })
   await answer(page, 'get', '/pods', () => [pod])
   await answer(page, 'get', '/resources', {})
   await answer(page, 'patch', '/pods/{id}', () => {
-    pod = { ...pod, auto_relaunch: false, status_detail: 'The machine was lost.' }
+    pod = { ...pod, auto_relaunch: false, relaunch_pending: false, status_detail: 'The machine was lost.' }
     return pod
   })
   await page.clock.install()

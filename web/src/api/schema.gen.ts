@@ -1523,6 +1523,8 @@ export interface components {
             ready_at: string | null;
             /** @description The ended pod whose place this one took: with its SSH name and host key, and its port where the cloud allows it. */
             relaunch_of: string | null;
+            /** @description It lost its machine, and another cloud is being looked for. */
+            relaunch_pending: boolean;
             /** @description The pod that took this one's place. */
             relaunched_as: string | null;
             /** @description Host of the SSH command after the pod's own label. */

@@ -2,7 +2,6 @@ import type { Pod } from '@/api/types'
 import { copy } from '@/copy/en'
 import { useDeleteAccess } from '@/features/session/queries'
 import { Switch } from '@/ui/field'
-import { useMinute } from '@/ui/now'
 import { awaitsRelaunch } from './model'
 import { useSetRelaunch } from './queries'
 
@@ -10,7 +9,7 @@ import { useSetRelaunch } from './queries'
 export function AutoRelaunch({ pod }: { pod: Pod }) {
   const { mutate } = useSetRelaunch(pod.team_id)
   const access = useDeleteAccess(copy.pods.signInToChange)(pod.created_by)
-  const waits = awaitsRelaunch(pod, useMinute())
+  const waits = awaitsRelaunch(pod)
   if (pod.status !== 'ready' && !waits) return null
   const hint = waits ? copy.pods.autoRelaunchStop : copy.pods.autoRelaunchHint
   return (

@@ -61,24 +61,20 @@ describe('the SSH command', () => {
 
 test('the list is polled while a pod is on its way, not for ready and deleted ones', () => {
   const [ready, deleted] = [pod({ status: 'ready' }), pod({ status: 'deleted', ended_at: born })]
-  expect(shouldPoll([ready, deleted], Date.parse(born))).toBe(false)
-  expect(shouldPoll([ready, pod({ status: 'switching_off' })], Date.parse(born))).toBe(true)
-  expect(shouldPoll(undefined, 0)).toBe(false)
+  expect(shouldPoll([ready, deleted])).toBe(false)
+  expect(shouldPoll([ready, pod({ status: 'switching_off' })])).toBe(true)
+  expect(shouldPoll(undefined)).toBe(false)
 })
 
 const lost = pod({ status: 'deleted', status_reason: 'machine_lost', auto_relaunch: true, ended_at: born })
 
 test.each([
-  ['a lost pod', lost, 0, true],
-  ['one that no other cloud has had for long', lost, 16, false],
-  ['one that goes on as another', { ...lost, relaunched_as: 'p2' }, 0, false],
-  ['one that is not to be started again', { ...lost, auto_relaunch: false }, 0, false],
-  ['one that ended otherwise', { ...lost, status_reason: 'user' }, 0, false],
-  ['one that runs', { ...lost, status: 'ready', ended_at: null }, 0, false],
-] as const)('%s is waited for: %#', (_, row, minutes, waits) => {
-  const now = Date.parse(born) + minutes * 60_000
-  expect(awaitsRelaunch(row, now)).toBe(waits)
-  expect(shouldPoll([row], now)).toBe(waits)
+  ['a lost pod for which the server looks', { ...lost, relaunch_pending: true }, true],
+  ['one that the server has given up', lost, false],
+  ['one that is not to be started again', { ...lost, relaunch_pending: true, auto_relaunch: false }, false],
+] as const)('%s is waited for: %#', (_, row, waits) => {
+  expect(awaitsRelaunch(row)).toBe(waits)
+  expect(shouldPoll([row])).toBe(waits)
 })
 
 test.each([

@@ -36,28 +36,16 @@ export function isComing(pod: Pick<Pod, 'status'>): boolean {
   return phases[pod.status] === 'pending' || phases[pod.status] === 'setup'
 }
 
-type Lost = Pick<Pod, 'status' | 'status_reason' | 'auto_relaunch' | 'relaunched_as' | 'ended_at'>
-
-/** How long the server looks for another cloud, in milliseconds, and a minute for the last look. */
-const relaunchFor = 16 * 60_000
+type Lost = Pick<Pod, 'status' | 'auto_relaunch' | 'relaunch_pending'>
 
 /** Whether a pod whose machine was lost is about to be started again by itself. */
-export function awaitsRelaunch(pod: Lost, now: number): boolean {
-  return (
-    pod.status === 'deleted' &&
-    pod.status_reason === 'machine_lost' &&
-    pod.auto_relaunch &&
-    pod.relaunched_as === null &&
-    pod.ended_at !== null &&
-    now - Date.parse(pod.ended_at) < relaunchFor
-  )
+export function awaitsRelaunch(pod: Lost): boolean {
+  return pod.relaunch_pending && pod.auto_relaunch
 }
 
 /** Whether the list is worth asking for again by itself; a deleted pod that nothing follows changes no more. */
-export function shouldPoll(pods: readonly Lost[] | undefined, now: number): boolean {
-  return (pods ?? []).some((pod) =>
-    pod.status === 'deleted' ? awaitsRelaunch(pod, now) : pod.status !== 'ready',
-  )
+export function shouldPoll(pods: readonly Lost[] | undefined): boolean {
+  return (pods ?? []).some((pod) => (pod.status === 'deleted' ? awaitsRelaunch(pod) : pod.status !== 'ready'))
 }
 
 /** Why a pod cannot be deleted now, or null. */
@@ -208,6 +196,7 @@ export function tempPod(order: CreatePod, number: number, userId: string, now: D
     created_by: userId,
     auto_relaunch: order.auto_relaunch ?? false,
     relaunch_of: order.relaunch_of ?? null,
+    relaunch_pending: false,
     relaunched_as: null,
   }
 }

@@ -27,7 +27,7 @@ export const podsQuery = (teamId: string) =>
     },
     select: (pods) => newestFirst(pods),
     staleTime: 5 * 60_000,
-    refetchInterval: (query) => (shouldPoll(query.state.data, Date.now()) ? refreshEvery : false),
+    refetchInterval: (query) => (shouldPoll(query.state.data) ? refreshEvery : false),
     refetchOnWindowFocus: true,
   })
 
