@@ -88,6 +88,27 @@ test('all well is said in one line, and empty lists say that they are', async ({
   await expect(section(page, 'Books and storage')).toContainText('12.4 GB wait to be deleted')
 })
 
+test('all well claims nothing that was not looked at, and refresh reads what is shown', async ({
+  page,
+  visit,
+  seeds,
+}) => {
+  const fresh = anOverview()
+  delete fresh.ledger
+  fresh.jobs.given_up = 1
+  await stage(page, fresh)
+  const requests = new Requests(page)
+  await visit('/operator', { as: await seeds.operator() })
+  const well = page.getByRole('status').filter({ hasText: 'All well' })
+  await expect(well).toContainText('no job given up in 24 hours, the books are not checked yet.')
+  await section(page, 'Margin').getByRole('button', { name: '7 days' }).click()
+  const ofWeek = () =>
+    requests.to('get', '/operator/margins').filter((r) => r.url().endsWith('days=7')).length
+  await expect.poll(ofWeek).toBe(1)
+  await page.getByRole('button', { name: 'Refresh' }).click()
+  await expect.poll(ofWeek).toBe(2)
+})
+
 test('what needs a hand comes first, the urgent before the rest, each with a link to where it is', async ({
   page,
   visit,

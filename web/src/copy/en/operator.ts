@@ -5,8 +5,10 @@ export const operator = {
   updated: 'Updated',
   failed: 'Failed to fetch how Homeport does',
   well: 'All well',
-  wellDetail: (clouds: string, machines: string, pods: string) =>
-    `${clouds} on sale, ${machines} for ${pods}. No orphan, no job given up, the books add up.`,
+  wellDetail: (clouds: string, machines: string, pods: string, books: string) =>
+    `${clouds} on sale, ${machines} for ${pods}. No orphan, no job given up in 24 hours, ${books}.`,
+  booksAddUp: 'the books add up',
+  booksUnchecked: 'the books are not checked yet',
   hands: (count: number) => (count === 1 ? '1 thing needs a hand' : `${count} things need a hand`),
   urgent: 'Now',
   soon: 'Soon',

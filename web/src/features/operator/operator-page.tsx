@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query'
+import { useIsFetching, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Navigate } from '@tanstack/react-router'
 import { RefreshCw } from 'lucide-react'
 import { lazy, Suspense, useEffect, useState } from 'react'
@@ -39,16 +39,18 @@ function View() {
   const margins = useQuery(marginsQuery(alertDays))
   const [days, setDays] = useState(alertDays)
   const [refreshing, setRefreshing] = useState(false)
+  const client = useQueryClient()
+  const fetching = useIsFetching({ queryKey: ['operator'] }) > 0
   const { data, error, isError } = overview
   const refresh = () => {
     setRefreshing(true)
-    void Promise.all([overview.refetch(), margins.refetch()]).finally(() => setRefreshing(false))
+    void client.refetchQueries({ queryKey: ['operator'], type: 'active' }).finally(() => setRefreshing(false))
   }
   return (
     <Page
       title={texts.title}
       subtitle={texts.subtitle}
-      refreshing={[overview, margins].some((load) => load.isFetching && !load.isPending)}
+      refreshing={fetching && !overview.isPending}
       actions={
         <div className="flex w-full flex-wrap items-center justify-between gap-x-4 gap-y-2">
           <span className="text-low text-meta">

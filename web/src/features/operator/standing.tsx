@@ -42,12 +42,13 @@ export function Standing({ overview, alerts }: { overview: OperatorOverview; ale
   )
 }
 
-function AllWell({ overview: { providers, instances } }: { overview: OperatorOverview }) {
+function AllWell({ overview: { providers, instances, ledger } }: { overview: OperatorOverview }) {
   const { intent, ambiguous, running, terminating } = instances.open
   const detail = texts.wellDetail(
     texts.clouds(providers.filter(({ sells }) => sells).length),
     texts.machines(intent + ambiguous + running + terminating),
     texts.pods(instances.pods),
+    ledger ? texts.booksAddUp : texts.booksUnchecked,
   )
   return (
     <Notice tone="success" detail={detail}>
