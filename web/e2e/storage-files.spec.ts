@@ -310,6 +310,30 @@ test('the focus goes along into folders and out of them', async ({ page, visit, 
   await expect(row(page, /Open folder runs/)).toBeFocused()
 })
 
+test('the way back out of a folder leads to its row, however far down', async ({ page, visit, seeds }) => {
+  await stage(page)
+  const folders = Array.from({ length: 1000 }, (_, n) => `f-${String(n).padStart(3, '0')}`)
+  await answer(page, 'get', '/volumes/{id}/versions/{version}/files', (request) => {
+    const { searchParams } = new URL(request.url())
+    const path = searchParams.get('path') ?? ''
+    const offset = Number(searchParams.get('offset') ?? 0)
+    const entries = folders
+      .slice(offset, offset + 200)
+      .map((name) => anEntry(name, { type: 'folder', size: 0 }))
+    return path === ''
+      ? { version: 2, path, total: folders.length, offset, entries }
+      : { version: 2, path, total: 0, offset: 0, entries: [] }
+  })
+  await visit('/storage', { as: await seeds.hobby1() })
+  await page.getByRole('button', { name: 'Files of datasets' }).click()
+  await row(page, /Open folder f-000/).focus()
+  await page.keyboard.press('End')
+  await row(page, /Open folder f-999/).press('Enter')
+  await expect(dialog(page).getByText('This folder is empty.')).toBeFocused()
+  await page.keyboard.press('Backspace')
+  await expect(row(page, /Open folder f-999/)).toBeFocused()
+})
+
 test('a newer version without the folder is shown from its top', async ({ page, visit, seeds }) => {
   const as = await seeds.hobby1()
   const pod = aPod({ team_id: as.teamId, created_by: as.userId })

@@ -1,5 +1,5 @@
 import { Download, History } from 'lucide-react'
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import type { Version, Volume } from '@/api/types'
 import { copy } from '@/copy/en'
 import { useDeleteAccess } from '@/features/session/queries'
@@ -24,6 +24,8 @@ export function FilesFolder({ volume, version, path, onPath, onRestored }: Files
   const place = { volume, version: version.version, path }
   const download = useDownload()
   const [cameFrom, setCameFrom] = useState<string | null>(null)
+  // Where the folders stood that were opened: a row far down is not in what the list reads first.
+  const rowOf = useRef(new Map<string, number>())
   const go = (to: string) => {
     setCameFrom(path)
     onPath(to)
@@ -46,6 +48,7 @@ export function FilesFolder({ volume, version, path, onPath, onRestored }: Files
         key={path}
         place={place}
         cameFrom={cameFrom}
+        rowOf={rowOf.current}
         onOpen={go}
         onDownload={(as, at) => download.mutate({ ...place, path: at, as })}
       />

@@ -26,12 +26,14 @@ interface FilesRowsProps {
   place: Place
   /** The folder that the reader walked here from, whose row takes the focus; null for who has just come. */
   cameFrom: string | null
+  /** The rows of folders that were opened, by their paths. */
+  rowOf: Map<string, number>
   onOpen: (path: string) => void
   onDownload: (as: 'file' | 'tar', path: string) => void
 }
 
 /** The entries of a folder. However many there are, only those in sight are read and drawn. */
-export function FilesRows({ place, cameFrom, onOpen, onDownload }: FilesRowsProps) {
+export function FilesRows({ place, cameFrom, rowOf, onOpen, onDownload }: FilesRowsProps) {
   const first = useQuery(folderQuery(place, 0))
   const [top, setTop] = useState(0)
   const total = first.data?.total ?? 0
@@ -42,7 +44,7 @@ export function FilesRows({ place, cameFrom, onOpen, onDownload }: FilesRowsProp
   const entry = (index: number) =>
     pages[offsets.indexOf(Math.floor(index / pageSize) * pageSize)]?.data?.entries[index % pageSize]
   const leave = () => place.path !== '' && onOpen(parentOf(place.path))
-  const list = useKeys(total, first.data ? startOf(first.data.entries, cameFrom) : null, leave)
+  const list = useKeys(total, first.data ? startOf(first.data.entries, cameFrom, rowOf) : null, leave)
   const rows = Array.from({ length: to - from }, (_, n) => from + n)
   // Tab leads to the row of the keyboard, or into what is seen when that has been scrolled away.
   const stop = list.active >= from && list.active < to ? list.active : Math.min(rowInSight(top), to - 1)
@@ -85,7 +87,10 @@ export function FilesRows({ place, cameFrom, onOpen, onDownload }: FilesRowsProp
                 <Entry
                   entry={entry(index)}
                   reachable={index === stop}
-                  onOpen={onOpen}
+                  onOpen={(path) => {
+                    rowOf.set(path, index)
+                    onOpen(path)
+                  }}
                   onDownload={onDownload}
                 />
               </li>
@@ -98,12 +103,14 @@ export function FilesRows({ place, cameFrom, onOpen, onDownload }: FilesRowsProp
 }
 
 /** The row to begin at: that of the folder left behind, else the first. Null for a reader who did not walk here. */
-function startOf(entries: readonly FolderEntry[], cameFrom: string | null): number | null {
+function startOf(
+  entries: readonly FolderEntry[],
+  cameFrom: string | null,
+  rowOf: ReadonlyMap<string, number>,
+): number | null {
   if (cameFrom === null) return null
-  return Math.max(
-    0,
-    entries.findIndex(({ path }) => `${cameFrom}/`.startsWith(`${path}/`)),
-  )
+  const found = entries.findIndex(({ path }) => `${cameFrom}/`.startsWith(`${path}/`))
+  return found < 0 ? (rowOf.get(cameFrom) ?? 0) : found
 }
 
 /** Takes the place of the list, its focus too: Backspace still leads out. */
