@@ -145,13 +145,14 @@ func TestEachNightIsCheckedOnce(t *testing.T) {
 			t.Errorf("found %+v, %v (%v), want %+v", got, ok, err, want)
 		}
 	}
-	look(wallet.Check{})
+	first := wallet.Check{At: h.clock.Now(), Wallets: 1, Transfers: 1}
+	look(first)
 	if _, err := h.pool.Exec(t.Context(), `update wallet set balance_usd_micro = balance_usd_micro + 7`); err != nil {
 		t.Fatal(err)
 	}
-	look(wallet.Check{}) // the same night
+	look(first) // the same night
 	h.clock.Advance(40 * 24 * time.Hour)
-	look(wallet.Check{Problems: 1, Imbalance: 7})
+	look(wallet.Check{At: h.clock.Now(), Wallets: 1, Transfers: 1, Problems: 1, Imbalance: 7})
 	var nights int
 	if err := h.pool.QueryRow(t.Context(), `select count(*) from ledger_check`).Scan(&nights); err != nil || nights != 2 {
 		t.Errorf("%d nights were kept (%v), want 2", nights, err)
