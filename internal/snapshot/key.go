@@ -3,9 +3,12 @@ package snapshot
 import (
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hkdf"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 
 	"golang.org/x/crypto/poly1305" //nolint:staticcheck // the repository format is built on it
@@ -88,6 +91,20 @@ func (k *Key) UnmarshalJSON(b []byte) error {
 	}
 	*k = makeKey(append(append(append(make([]byte, 0, 64), j.Encrypt...), j.MAC.K...), j.MAC.R...))
 	return nil
+}
+
+// ChunkerKey derives a key for the chunker, of 32 bytes, for a repository of
+// which nothing but its master key is kept.
+func (k Key) ChunkerKey() ([]byte, error) {
+	if !k.usable() {
+		return nil, ErrKey.Because(errors.New("the key is empty"))
+	}
+	secret := slices.Concat(k.encrypt[:], k.macK[:], k.macR[:])
+	chunker, err := hkdf.Key(sha256.New, secret, nil, "homeport chunker key", 32)
+	if err != nil {
+		return nil, fmt.Errorf("derive a chunker key: %w", err)
+	}
+	return chunker, nil
 }
 
 // String hides the key from logs.

@@ -8,19 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
-
-	"golang.org/x/crypto/scrypt"
 
 	"homeport.dev/homeport/internal/blob"
-)
-
-// Cost of opening a key file by its password. Our passwords are random, so
-// the cost protects nothing; it is what restic accepts as usual.
-const (
-	scryptN = 1 << 15
-	scryptR = 8
-	scryptP = 1
 )
 
 // version of the repository format: packs with compression.
@@ -37,26 +26,20 @@ type configJSON struct {
 	Polynomial string `json:"chunker_polynomial"`
 }
 
-// keyFileJSON is an object "keys/<id>".
-type keyFileJSON struct {
-	Created  time.Time `json:"created"`
-	Username string    `json:"username"`
-	Hostname string    `json:"hostname"`
-	KDF      string    `json:"kdf"`
-	N        int       `json:"N"`
-	R        int       `json:"r"`
-	P        int       `json:"p"`
-	Salt     []byte    `json:"salt"`
-	Data     []byte    `json:"data"`
-}
-
-// created stands in the key files: restic wants a time and uses it nowhere.
-var created = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-
 // CreateRepository writes one key file, opened by password, and the config of
 // an empty repository. Called again for a repository of the same key it does
 // nothing more; of another key the fault is ErrKey.
 func CreateRepository(ctx context.Context, store blob.Store, prefix string, key Key, password string) error {
+	return create(ctx, store, prefix, key, func() ([]byte, error) { return MakeKeyFile(key, password) })
+}
+
+// CreateRepositoryWith is CreateRepository with a key file that was made before,
+// by MakeKeyFile for the same key.
+func CreateRepositoryWith(ctx context.Context, store blob.Store, prefix string, key Key, file []byte) error {
+	return create(ctx, store, prefix, key, func() ([]byte, error) { return file, nil })
+}
+
+func create(ctx context.Context, store blob.Store, prefix string, key Key, keyFile func() ([]byte, error)) error {
 	if !key.usable() {
 		return ErrKey.Because(errors.New("the key is empty"))
 	}
@@ -64,9 +47,14 @@ func CreateRepository(ctx context.Context, store blob.Store, prefix string, key 
 	if err == nil || !errors.Is(err, blob.ErrNotFound) {
 		return err
 	}
-	// The config comes last: where it is, the repository is whole.
-	if err := putKeyFile(ctx, store, prefix, key, password); err != nil {
+	file, err := keyFile()
+	if err != nil {
 		return err
+	}
+	// The config comes last: where it is, the repository is whole.
+	name := ID(sha256.Sum256(file)).String()
+	if err := store.Put(ctx, join(prefix, "keys/"+name), file); err != nil && !errors.Is(err, blob.ErrExists) {
+		return fmt.Errorf("create repository %s: %w", prefix, err)
 	}
 	var id ID
 	rand.Read(id[:])
@@ -103,33 +91,6 @@ func checkConfig(ctx context.Context, store blob.Store, prefix string, key Key) 
 	var c configJSON
 	if err := json.Unmarshal(plain, &c); err != nil || c.Version != version {
 		return ErrKey.Because(fmt.Errorf("config of version %d: %w", c.Version, err))
-	}
-	return nil
-}
-
-func putKeyFile(ctx context.Context, store blob.Store, prefix string, key Key, password string) error {
-	master, err := json.Marshal(key)
-	if err != nil {
-		return err
-	}
-	salt := make([]byte, 64)
-	rand.Read(salt)
-	derived, err := scrypt.Key([]byte(password), salt, scryptN, scryptR, scryptP, 64)
-	if err != nil {
-		return fmt.Errorf("derive key: %w", err)
-	}
-	user := makeKey(derived)
-	file, err := json.Marshal(keyFileJSON{
-		Created: created, Username: "root", Hostname: "homeport",
-		KDF: "scrypt", N: scryptN, R: scryptR, P: scryptP,
-		Salt: salt, Data: user.seal(nil, master),
-	})
-	if err != nil {
-		return fmt.Errorf("encode key file: %w", err)
-	}
-	id := ID(sha256.Sum256(file))
-	if err := store.Put(ctx, join(prefix, "keys/"+id.String()), file); err != nil {
-		return fmt.Errorf("create repository %s: %w", prefix, err)
 	}
 	return nil
 }
