@@ -50,7 +50,11 @@ func repositoryCommand(s *settings) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				text := fmt.Sprintf("repository  %s\npassword    %s\nsnapshot    %s", r.Repository, r.Password, r.Snapshot)
+				password := r.Password
+				if r.TeamKey {
+					password = "the volume's key, which only its team has"
+				}
+				text := fmt.Sprintf("repository  %s\npassword    %s\nsnapshot    %s", r.Repository, password, r.Snapshot)
 				return result(cmd.OutOrStdout(), asJSON, r, text)
 			})
 		},

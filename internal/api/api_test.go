@@ -71,7 +71,7 @@ func TestShapes(t *testing.T) {
 		{"/pods", `id team_id status status_reason status_detail progress created_at ready_at* delete_requested_at* synced_at*
 			metered_until* ended_at* gpu_count gpu_type provider country price ssh_host ssh_port* host_key_fingerprint
 			volume_id ssh_key_id created_by auto_relaunch relaunch_pending relaunch_of* relaunched_as*`},
-		{"/volumes", `id team_id name size_gb price_per_hour currently_used deleted created_at deleted_at* purge_at* synced_at* created_by`},
+		{"/volumes", `id team_id name size_gb price_per_hour currently_used deleted created_at deleted_at* purge_at* synced_at* created_by team_key locked`},
 		{"/ssh-keys", `id team_id name public_key key_type fingerprint created_at created_by`},
 	} {
 		var list []json.RawMessage

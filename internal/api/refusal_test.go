@@ -177,6 +177,8 @@ func TestForeignThingsLookLikeNone(t *testing.T) {
 		"a volume":         {volume, "DELETE", "/volumes/*?team_id=" + mine.team, nil},
 		"its rates":        {volume, "GET", "/volumes/*/segments?team_id=" + mine.team, nil},
 		"its return":       {volume, "POST", "/volumes/*/restore?team_id=" + mine.team, nil},
+		"its unlocking":    {volume, "POST", "/volumes/*/unlock?team_id=" + mine.team, func(string) string { return `{"key":"hpk_"}` }},
+		"its locking":      {volume, "POST", "/volumes/*/lock?team_id=" + mine.team, nil},
 		"its versions":     {volume, "GET", "/volumes/*/versions?team_id=" + mine.team, nil},
 		"its files":        {volume, "GET", "/volumes/*/versions/latest/files?team_id=" + mine.team, nil},
 		"a file of it":     {volume, "GET", "/volumes/*/versions/1/file?path=a&team_id=" + mine.team, nil},

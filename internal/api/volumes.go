@@ -31,6 +31,14 @@ func (s *server) registerVolumes() {
 		Summary: "Take a volume out of the trash",
 	}, s.restoreVolume)
 	session(s, huma.Operation{
+		OperationID: "unlock-volume", Method: http.MethodPost, Path: "/volumes/{id}/unlock", DefaultStatus: http.StatusOK,
+		Summary: "Unlock a volume with its team's key, until an hour after a pod last held it",
+	}, s.unlockVolume)
+	session(s, huma.Operation{
+		OperationID: "lock-volume", Method: http.MethodPost, Path: "/volumes/{id}/lock", DefaultStatus: http.StatusOK,
+		Summary: "Forget a volume's key now; refused while a pod uses the volume",
+	}, s.lockVolume)
+	session(s, huma.Operation{
 		OperationID: "list-volume-segments", Method: http.MethodGet, Path: "/volumes/{id}/segments",
 		Summary: "The rates at which a volume was charged",
 	}, s.listSegments)
@@ -63,6 +71,7 @@ func volumeOf(v volume.Volume) apitype.Volume {
 		ID: v.ID.String(), TeamID: v.TeamID.String(), Name: v.Name, SizeGB: apitype.Decimal(v.SizeGB()),
 		PricePerHour: apitype.Decimal(v.Rate().Decimal()), CurrentlyUsed: v.CurrentlyUsed, Deleted: v.Deleted,
 		CreatedAt: v.CreatedAt, DeletedAt: v.DeletedAt, PurgeAt: v.PurgeAt, SyncedAt: v.LastCommitAt, CreatedBy: v.CreatedBy.String(),
+		TeamKey: v.TeamKey, Locked: v.Locked,
 	}
 }
 
@@ -77,7 +86,13 @@ func (s *server) createVolume(ctx context.Context, p team.Person, in createVolum
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.Volumes.Create(ctx, scope, in.Body.Name, in.request(s, p, "POST /volumes"))
+	once := in.request(s, p, "POST /volumes")
+	var v volume.Volume
+	if key := in.Body.Key; key != nil {
+		v, err = s.Volumes.CreateLocked(ctx, scope, in.Body.Name, *key, once)
+	} else {
+		v, err = s.Volumes.Create(ctx, scope, in.Body.Name, once)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -114,6 +129,35 @@ func (s *server) restoreVolume(ctx context.Context, p team.Person, in restoreVol
 	}
 	once := Once{Key: in.Key}.request(s, p, "POST /volumes/"+volumeID.String()+"/restore", scope.TeamID().String())
 	v, err := s.Volumes.Restore(ctx, scope, volumeID, once)
+	if err != nil {
+		return nil, err
+	}
+	return &body[apitype.Volume]{Body: volumeOf(v)}, nil
+}
+
+type unlockVolumeIn struct {
+	OneIn
+	Body apitype.UnlockVolume
+}
+
+func (s *server) unlockVolume(ctx context.Context, p team.Person, in unlockVolumeIn) (*body[apitype.Volume], error) {
+	scope, volumeID, err := s.volume(ctx, p, in.OneIn, team.Use)
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.Volumes.Unlock(ctx, scope, volumeID, in.Body.Key)
+	if err != nil {
+		return nil, err
+	}
+	return &body[apitype.Volume]{Body: volumeOf(v)}, nil
+}
+
+func (s *server) lockVolume(ctx context.Context, p team.Person, in OneIn) (*body[apitype.Volume], error) {
+	scope, volumeID, err := s.volume(ctx, p, in, team.Use)
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.Volumes.Lock(ctx, scope, volumeID)
 	if err != nil {
 		return nil, err
 	}

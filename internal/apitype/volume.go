@@ -16,6 +16,8 @@ type Volume struct {
 	PurgeAt       *time.Time `json:"purge_at" doc:"Until when a deleted volume can be restored."`
 	SyncedAt      *time.Time `json:"synced_at" doc:"Time of the last commit."`
 	CreatedBy     string     `json:"created_by"`
+	TeamKey       bool       `json:"team_key" doc:"Its key is its team's alone: at rest nobody reads it without, and a lost key is lost files."`
+	Locked        bool       `json:"locked" doc:"Its key has to be given (unlock) before pods, files or versions can use it."`
 }
 
 // CreateVolume asks for a volume.
@@ -24,6 +26,15 @@ type CreateVolume struct {
 
 	Name   string `json:"name,omitempty" doc:"Trimmed; 'Untitled' when empty; at most 80 characters."`
 	TeamID string `json:"team_id"`
+
+	Key *string `json:"key,omitempty" nullable:"true" doc:"Makes a volume that only this key opens. Draw 32 random bytes: hpk_ and 43 characters of base64url. It is the password of the volume's restic repository, kept nowhere here; a lost key is lost files."`
+}
+
+// UnlockVolume gives a volume's key for a while.
+type UnlockVolume struct {
+	_ struct{} `additionalProperties:"true"`
+
+	Key string `json:"key" doc:"As given when the volume was created."`
 }
 
 // Segment is a stretch of time at one rate.

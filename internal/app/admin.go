@@ -55,6 +55,7 @@ type Repository struct {
 	Repository string `json:"repository"` // absolute folder, or bucket, as after -r
 	Password   string `json:"password"`
 	Snapshot   string `json:"snapshot"` // the head, which is what latest means
+	TeamKey    bool   `json:"team_key"` // the password is the team's key, which is not known here
 }
 
 // VolumeRepository is the emergency exit: it names a volume's repository.
@@ -62,11 +63,11 @@ func (m *Admin) VolumeRepository(ctx context.Context, volumeID uuid.UUID) (Repos
 	if err := m.app.volumes.PublishDue(ctx); err != nil {
 		return Repository{}, err
 	}
-	prefix, password, snapshot, err := m.app.volumes.Repository(ctx, volumeID)
+	r, err := m.app.volumes.Repository(ctx, volumeID)
 	if err != nil {
 		return Repository{}, err
 	}
-	return Repository{Repository: m.app.blobs(prefix), Password: password, Snapshot: snapshot}, nil
+	return Repository{Repository: m.app.blobs(r.Path), Password: r.Password, Snapshot: r.Head, TeamKey: r.TeamKey}, nil
 }
 
 // ArmReaper confirms that the machines of a restored database were looked

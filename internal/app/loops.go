@@ -131,6 +131,7 @@ func (a *App) always() []loop {
 		{"ended plans", time.Minute, a.payments.FollowEndings},
 		{"snapshots", 10 * time.Second, a.volumes.PublishDue},
 		{"purge", time.Minute, a.meter.PurgeSweep},
+		{"volume keys", time.Minute, a.volumes.LockDue},
 		{"staged snapshots", time.Hour, a.volumes.SweepStaging},
 		{"collection", time.Minute, a.volumes.CollectDue},
 		{"garbage", 10 * time.Minute, a.volumes.SweepGarbage},

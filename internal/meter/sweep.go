@@ -108,7 +108,8 @@ func (s *Service) PurgeSweep(ctx context.Context) error {
 
 // RunDue does everything that came due by now, before it returns: for business
 // time that was moved. What wallets waited for is done first, in its order;
-// then days are posted, and volumes whose time in the trash is over are purged.
+// then days are posted, volumes whose time in the trash is over are purged, and
+// those that were unlocked for long enough are locked.
 func (s *Service) RunDue(ctx context.Context, now time.Time) error {
 	if err := s.followAll(ctx, now); err != nil {
 		return err
@@ -116,5 +117,8 @@ func (s *Service) RunDue(ctx context.Context, now time.Time) error {
 	if _, err := s.Wallet.SettleDue(ctx, now); err != nil {
 		return err
 	}
-	return s.Volumes.PurgeDue(ctx)
+	if err := s.Volumes.PurgeDue(ctx); err != nil {
+		return err
+	}
+	return s.Volumes.LockDue(ctx)
 }

@@ -8,7 +8,7 @@ var (
 	// have, also after it was fetched once more, or is not there at all.
 	ErrDamaged = fault.New(fault.Internal, "volume_damaged", "Data of this volume is damaged in the store.")
 	// ErrKey occurs when bytes are not a key, or a repository has another key.
-	ErrKey = fault.New(fault.Internal, "volume_key", "The key does not fit this volume.")
+	ErrKey = fault.New(fault.Internal, "volume_key_unfit", "The key does not fit this volume.")
 	// ErrTooLarge occurs when a tree has more entries than the engine takes.
 	ErrTooLarge = fault.New(fault.Invalid, "volume_too_many_files", "The volume has too many files.")
 	// ErrNoEntry occurs when a snapshot has nothing at a path.

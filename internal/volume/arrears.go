@@ -29,7 +29,8 @@ func (s *Service) LockTeamTx(ctx context.Context, tx pgx.Tx, teamID uuid.UUID) (
 const sqlLockUnpaid = `
 select id, team_id, name, size_bytes, pod_id is not null as currently_used, pod_id,
   deleted_at is not null as deleted, frozen_at is not null as frozen, created_at, created_by,
-  deleted_at, purge_at, last_commit_at, epoch, head_snapshot, head_seq
+  deleted_at, purge_at, last_commit_at, epoch, head_snapshot, head_seq,
+  team_key, team_key and key_sealed is null as locked
 from volume where team_id = $1 and deleted_by = $2 and purge_at > $3 order by id for update`
 
 // RedeemTx ends FreezeTx and TrashTeamTx: the storage was paid, at now. Volumes

@@ -16,11 +16,12 @@ import (
 const sqlAttachVolume = `
 update volume set pod_id = @pod, epoch = epoch + 1, restored = false, seen_generation = generation
 where id = @id and team_id = @team and pod_id is null and deleted_at is null and frozen_at is null
+  and (not team_key or key_sealed is not null)
 returning epoch, size_bytes`
 
 // AttachTx gives a free volume of the team to a pod and raises its epoch. Of
 // any number of pods that ask one gets it. The faults are ErrNotFound,
-// ErrInUse and ErrFrozen; after them the transaction can go on.
+// ErrInUse, ErrFrozen and ErrLocked; after them the transaction can go on.
 func (s *Service) AttachTx(ctx context.Context, tx pgx.Tx, scope team.Scope, volumeID, podID uuid.UUID, _ time.Time) (Attachment, error) {
 	a := Attachment{VolumeID: volumeID, PodID: podID}
 	err := tx.QueryRow(ctx, sqlAttachVolume, pgx.NamedArgs{
@@ -38,6 +39,8 @@ func (s *Service) AttachTx(ctx context.Context, tx pgx.Tx, scope team.Scope, vol
 		return Attachment{}, err
 	case v.Frozen:
 		return Attachment{}, ErrFrozen
+	case v.Locked:
+		return Attachment{}, ErrLocked
 	}
 	return Attachment{}, ErrInUse
 }
@@ -59,12 +62,16 @@ func (s *Service) MarkRestoredTx(ctx context.Context, tx pgx.Tx, volumeID uuid.U
 }
 
 const sqlReleaseVolume = `
-update volume set pod_id = null, epoch = epoch + 1, restored = false where id = $1 and pod_id = $2`
+update volume set pod_id = null, epoch = epoch + 1, restored = false,
+  unlocked_until = case when team_key then $3::timestamptz end
+where id = $1 and pod_id = $2`
 
 // ReleaseTx takes the volume from a pod and raises its epoch, so that nothing
-// the pod still does counts. It does nothing when the pod does not hold it.
-func (s *Service) ReleaseTx(ctx context.Context, tx pgx.Tx, volumeID, podID uuid.UUID, _ time.Time) error {
-	if _, err := tx.Exec(ctx, sqlReleaseVolume, volumeID, podID); err != nil {
+// the pod still does counts. A volume with a key of its team's stays unlocked
+// for UnlockedFor, so that another pod can go on. It does nothing when the pod
+// does not hold it.
+func (s *Service) ReleaseTx(ctx context.Context, tx pgx.Tx, volumeID, podID uuid.UUID, now time.Time) error {
+	if _, err := tx.Exec(ctx, sqlReleaseVolume, volumeID, podID, now.Add(UnlockedFor)); err != nil {
 		return fmt.Errorf("release volume %s: %w", volumeID, err)
 	}
 	return nil
@@ -90,18 +97,20 @@ type state struct {
 	HeadTimeNS       *int64 `db:"head_time_ns"`
 	Generation       int64  // raised by each collection
 	SeenGeneration   int64  // of the indexes that the agent has
+	TeamKey          bool
+	KeyFile          []byte // of a volume with a key of its team's
 }
 
 const sqlFindState = `
 select id, team_id, name, created_at, size_bytes, epoch, pod_id, restored, key_sealed, password_sealed,
   chunker_key_sealed, repository_made, head_snapshot, head_tree, head_seq, head_time_ns,
-  generation, seen_generation
+  generation, seen_generation, team_key, key_file
 from volume where id = $1`
 
 const sqlLockState = `
 select id, team_id, name, created_at, size_bytes, epoch, pod_id, restored, key_sealed, password_sealed,
   chunker_key_sealed, repository_made, head_snapshot, head_tree, head_seq, head_time_ns,
-  generation, seen_generation
+  generation, seen_generation, team_key, key_file
 from volume where id = $1 for share`
 
 func findState(ctx context.Context, q pg.Querier, sql string, volumeID uuid.UUID) (state, error) {
@@ -128,6 +137,9 @@ func findHeld(ctx context.Context, q pg.Querier, sql string, a Attachment) (stat
 	}
 	return v, err
 }
+
+// locked says that only the team's key opens the volume.
+func (v state) locked() bool { return v.TeamKey && v.KeySealed == nil }
 
 func (v state) heldBy(a Attachment) bool {
 	return v.Epoch == a.Epoch && v.PodID != nil && *v.PodID == a.PodID

@@ -35,7 +35,7 @@ type Open struct {
 
 // OpenVersion opens a version of a team's volume, by its number or as Latest.
 // The faults are ErrNotFound, also for a volume in the trash, ErrFrozen,
-// ErrNoVersion and ErrDamaged.
+// ErrLocked, ErrNoVersion and ErrDamaged.
 func (s *Service) OpenVersion(ctx context.Context, scope team.Scope, volumeID uuid.UUID, number string) (*Open, error) {
 	v, err := s.Find(ctx, scope, volumeID)
 	switch {
@@ -45,6 +45,8 @@ func (s *Service) OpenVersion(ctx context.Context, scope team.Scope, volumeID uu
 		return nil, ErrNotFound
 	case v.Frozen:
 		return nil, ErrFrozen
+	case v.Locked:
+		return nil, ErrLocked
 	}
 	return s.OpenAnyVersion(ctx, volumeID, number)
 }

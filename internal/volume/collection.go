@@ -45,6 +45,7 @@ const sqlClaimCollection = `
 with due as (
   select id from volume
   where repository_made and deleted_at is null and purged_at is null and collect_at <= @now
+    and (not team_key or key_sealed is not null)
   order by collect_at limit 1 for update skip locked)
 update volume v set collect_at = @until from due where v.id = due.id returning v.id`
 
@@ -52,9 +53,9 @@ const sqlEndCollection = `update volume set collect_at = $2 where id = $1`
 
 // CollectDue looks at each volume once a day: it lets go of the versions that
 // are not kept any more and of uploads that were never committed, and gives the
-// volume smaller packs where much in them is not needed. It may be interrupted
-// anywhere and run on several nodes. What it replaces is deleted by
-// SweepGarbage.
+// volume smaller packs where much in them is not needed. A locked volume waits
+// until it is unlocked. It may be interrupted anywhere and run on several nodes.
+// What it replaces is deleted by SweepGarbage.
 func (s *Service) CollectDue(ctx context.Context) error {
 	start := s.Clock.Now() // what becomes due meanwhile is for the next pass, so that each ends
 	if _, err := s.Pool.Exec(ctx, sqlPlanCollections, start.Add(collectEvery)); err != nil {
@@ -72,7 +73,7 @@ func (s *Service) CollectDue(ctx context.Context) error {
 			return fmt.Errorf("claim a collection: %w", err)
 		}
 		more, err := s.Collect(ctx, volumeID)
-		if err != nil && !errors.Is(err, errRaced) {
+		if err != nil && !errors.Is(err, errRaced) && !errors.Is(err, ErrLocked) {
 			errs = append(errs, err) // the claim ends by itself
 			continue
 		}

@@ -139,11 +139,11 @@ func (h *harbour) collectNow(volumeID uuid.UUID) {
 // wantWhole restores a volume's head with a public tool and compares.
 func (h *harbour) wantWhole(t *testing.T, store *dir.Store, volumeID uuid.UUID, want map[string]string) {
 	t.Helper()
-	path, password, _, err := h.Repository(t.Context(), volumeID)
+	r, err := h.Repository(t.Context(), volumeID)
 	h.must(err)
-	restic(t, store.Path(path), password, "check", "--read-data")
+	restic(t, store.Path(r.Path), r.Password, "check", "--read-data")
 	target := t.TempDir()
-	restic(t, store.Path(path), password, "restore", "latest", "--target", target)
+	restic(t, store.Path(r.Path), r.Password, "restore", "latest", "--target", target)
 	if diff := cmp.Diff(want, files(t, filepath.Join(target, "workspace"))); diff != "" {
 		t.Error(diff)
 	}

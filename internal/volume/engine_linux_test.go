@@ -214,14 +214,14 @@ func TestVolumeMovesFromPodToPod(t *testing.T) {
 	if diff := cmp.Diff(want, files(t, third)); diff != "" {
 		t.Error(diff)
 	}
-	path, password, head, err := h.Repository(t.Context(), v.ID)
+	r, err := h.Repository(t.Context(), v.ID)
 	h.must(err)
-	if head != out.Head.Snapshot {
-		t.Errorf("head %s, want %s", head, out.Head.Snapshot)
+	if r.Head != out.Head.Snapshot {
+		t.Errorf("head %s, want %s", r.Head, out.Head.Snapshot)
 	}
-	restic(t, store.Path(path), password, "check", "--read-data")
+	restic(t, store.Path(r.Path), r.Password, "check", "--read-data")
 	target := t.TempDir()
-	restic(t, store.Path(path), password, "restore", "latest", "--target", target)
+	restic(t, store.Path(r.Path), r.Password, "restore", "latest", "--target", target)
 	if diff := cmp.Diff(want, files(t, filepath.Join(target, "workspace"))); diff != "" {
 		t.Error(diff)
 	}

@@ -83,7 +83,7 @@ func (v state) head() *agentapi.Head {
 // keys are a volume's secrets.
 type keys struct {
 	master   snapshot.Key
-	password string
+	password string // "": only the team knows it
 	chunker  []byte
 }
 
@@ -101,7 +101,7 @@ const sqlMarkRepository = `update volume set repository_made = true where id = $
 // when they are missing. A crash between the steps is healed by the next call:
 // the keys are kept before the repository is written with them.
 func (s *Service) ensureRepository(ctx context.Context, v state) (keys, error) {
-	if v.KeySealed == nil {
+	if v.KeySealed == nil && !v.TeamKey {
 		sealed, err := s.drawKeys(v.ID)
 		if err != nil {
 			return keys{}, err
@@ -117,7 +117,12 @@ func (s *Service) ensureRepository(ctx context.Context, v state) (keys, error) {
 	if err != nil || v.RepositoryMade {
 		return k, err
 	}
-	if err := snapshot.CreateRepository(ctx, s.Store, v.prefix(), k.master, k.password); err != nil {
+	if v.TeamKey {
+		err = snapshot.CreateRepositoryWith(ctx, s.Store, v.prefix(), k.master, v.KeyFile)
+	} else {
+		err = snapshot.CreateRepository(ctx, s.Store, v.prefix(), k.master, k.password)
+	}
+	if err != nil {
 		return keys{}, fmt.Errorf("make the repository of volume %s: %w", v.ID, err)
 	}
 	if _, err := s.Pool.Exec(ctx, sqlMarkRepository, v.ID); err != nil {
@@ -127,26 +132,34 @@ func (s *Service) ensureRepository(ctx context.Context, v state) (keys, error) {
 }
 
 func (s *Service) drawKeys(volumeID uuid.UUID) (pgx.NamedArgs, error) {
-	master, err := json.Marshal(snapshot.NewKey())
+	key, err := s.sealKey(volumeID, snapshot.NewKey())
 	if err != nil {
-		return nil, fmt.Errorf("draw the key of volume %s: %w", volumeID, err)
+		return nil, err
 	}
 	return pgx.NamedArgs{
 		"id":       volumeID,
-		"key":      s.Box.Seal(master, purposeKey(volumeID)),
+		"key":      key,
 		"password": s.Box.Seal([]byte(id.Token()), purposePassword(volumeID)),
 		"chunker":  s.Box.Seal(id.Bytes(32), purposeChunker(volumeID)),
 	}, nil
 }
 
+// openKeys opens a volume's keys. The fault is ErrLocked.
 func (s *Service) openKeys(v state) (keys, error) {
 	var k keys
+	if v.locked() {
+		return keys{}, ErrLocked
+	}
 	master, err := s.Box.Open(v.KeySealed, purposeKey(v.ID))
 	if err != nil {
 		return keys{}, fmt.Errorf("open the key of volume %s: %w", v.ID, err)
 	}
 	if err := json.Unmarshal(master, &k.master); err != nil {
 		return keys{}, fmt.Errorf("read the key of volume %s: %w", v.ID, err)
+	}
+	if v.TeamKey {
+		k.chunker, err = k.master.ChunkerKey()
+		return k, err
 	}
 	password, err := s.Box.Open(v.PasswordSealed, purposePassword(v.ID))
 	if err != nil {
@@ -250,24 +263,36 @@ func (s *Service) stat(ctx context.Context, volumeID uuid.UUID, objects []object
 	return sizes, group.Wait()
 }
 
-// Repository says where a volume's data lies in the store, with which password
-// a public tool opens it there, and which snapshot is the head ("" for none).
-// It is for an operator in an emergency. The fault is ErrNotFound, also for a
-// volume that never held anything.
-func (s *Service) Repository(ctx context.Context, volumeID uuid.UUID) (path, password, head string, err error) {
+// A Repository is where a volume's data lies in the store, for a public tool.
+type Repository struct {
+	Path     string
+	Password string // "": only the team knows it
+	TeamKey  bool   // its key is the password
+	Head     string // the newest snapshot; "" for none
+}
+
+// Repository says where a volume's data lies. It is for an operator in an
+// emergency. The fault is ErrNotFound, also for a volume that never held
+// anything.
+func (s *Service) Repository(ctx context.Context, volumeID uuid.UUID) (Repository, error) {
 	v, err := findState(ctx, s.Pool, sqlFindState, volumeID)
 	if err != nil {
-		return "", "", "", err
+		return Repository{}, err
 	}
 	if !v.RepositoryMade {
-		return "", "", "", ErrNotFound
+		return Repository{}, ErrNotFound
+	}
+	r := Repository{Path: v.prefix(), TeamKey: v.TeamKey}
+	if h := v.head(); h != nil {
+		r.Head = h.Snapshot
+	}
+	if v.TeamKey {
+		return r, nil
 	}
 	k, err := s.openKeys(v)
 	if err != nil {
-		return "", "", "", err
+		return Repository{}, err
 	}
-	if h := v.head(); h != nil {
-		head = h.Snapshot
-	}
-	return v.prefix(), k.password, head, nil
+	r.Password = k.password
+	return r, nil
 }

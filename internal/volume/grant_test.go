@@ -25,7 +25,7 @@ func TestFirstGrantsAtOnceMakeOneRepository(t *testing.T) {
 	h := newHarbour(t)
 	scope := h.team(team.Pro)
 	v := h.create(scope)
-	if _, _, _, err := h.Repository(t.Context(), v.ID); !errors.Is(err, volume.ErrNotFound) {
+	if _, err := h.Repository(t.Context(), v.ID); !errors.Is(err, volume.ErrNotFound) {
 		t.Errorf("a volume without a repository: %v", err)
 	}
 	a, err := h.attach(scope, v.ID)
@@ -50,13 +50,13 @@ func TestFirstGrantsAtOnceMakeOneRepository(t *testing.T) {
 	if keys := h.store.keys("v/" + v.ID.String() + "/config"); len(keys) != 1 {
 		t.Errorf("configs: %v", keys)
 	}
-	path, password, head, err := h.Repository(t.Context(), v.ID)
-	if err != nil || path != "v/"+v.ID.String() || len(password) < 40 || head != "" {
-		t.Errorf("%q, %d, %q, %v", path, len(password), head, err)
+	r, err := h.Repository(t.Context(), v.ID)
+	if err != nil || r.Path != "v/"+v.ID.String() || len(r.Password) < 40 || r.Head != "" || r.TeamKey {
+		t.Errorf("%q, %d, %q, %v", r.Path, len(r.Password), r.Head, err)
 	}
 	var leaked bool
 	h.must(h.Pool.QueryRow(t.Context(), `select position($1::bytea in key_sealed) + position($2::bytea in password_sealed) > 0
-		from volume where id = $3`, grants[0].Key[10:60], []byte(password), v.ID).Scan(&leaked))
+		from volume where id = $3`, grants[0].Key[10:60], []byte(r.Password), v.ID).Scan(&leaked))
 	if leaked {
 		t.Error("a key is stored in clear")
 	}
@@ -377,7 +377,7 @@ func TestPurge(t *testing.T) {
 	if keys := h.store.keys("v/" + kept.ID.String()); len(keys) == 0 {
 		t.Error("another volume was purged")
 	}
-	if _, _, _, err := h.Repository(t.Context(), v.ID); !errors.Is(err, volume.ErrNotFound) {
+	if _, err := h.Repository(t.Context(), v.ID); !errors.Is(err, volume.ErrNotFound) {
 		t.Errorf("its keys are still there: %v", err)
 	}
 }

@@ -16,7 +16,8 @@ import (
 const sqlListVolumes = `
 select id, team_id, name, size_bytes, pod_id is not null as currently_used, pod_id,
   deleted_at is not null as deleted, frozen_at is not null as frozen, created_at, created_by,
-  deleted_at, purge_at, last_commit_at, epoch, head_snapshot, head_seq
+  deleted_at, purge_at, last_commit_at, epoch, head_snapshot, head_seq,
+  team_key, team_key and key_sealed is null as locked
 from volume where team_id = $1 and deleted_at is null
 order by created_at desc, id`
 
@@ -28,7 +29,8 @@ func (s *Service) List(ctx context.Context, scope team.Scope) ([]Volume, error) 
 const sqlListDeleted = `
 select id, team_id, name, size_bytes, pod_id is not null as currently_used, pod_id,
   deleted_at is not null as deleted, frozen_at is not null as frozen, created_at, created_by,
-  deleted_at, purge_at, last_commit_at, epoch, head_snapshot, head_seq
+  deleted_at, purge_at, last_commit_at, epoch, head_snapshot, head_seq,
+  team_key, team_key and key_sealed is null as locked
 from volume where team_id = $1 and deleted_at is not null and purge_at > $2
 order by deleted_at desc, id`
 
@@ -52,7 +54,8 @@ func collect(ctx context.Context, q pg.Querier, sql string, args ...any) ([]Volu
 const sqlFindVolume = `
 select id, team_id, name, size_bytes, pod_id is not null as currently_used, pod_id,
   deleted_at is not null as deleted, frozen_at is not null as frozen, created_at, created_by,
-  deleted_at, purge_at, last_commit_at, epoch, head_snapshot, head_seq
+  deleted_at, purge_at, last_commit_at, epoch, head_snapshot, head_seq,
+  team_key, team_key and key_sealed is null as locked
 from volume where id = $1 and team_id = $2`
 
 // Find returns one volume of the team, also from the trash. The fault is

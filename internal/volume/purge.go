@@ -97,7 +97,7 @@ const sqlForgetSnapshots = `delete from volume_snapshot where volume_id = $1`
 
 const sqlMarkPurged = `
 update volume set purged_at = $2, key_sealed = null, password_sealed = null, chunker_key_sealed = null,
-  repository_made = false, head_snapshot = null, head_tree = null, head_seq = 0, head_time_ns = null
+  key_file = null, unlocked_until = null, repository_made = false, head_snapshot = null, head_tree = null, head_seq = 0, head_time_ns = null
 where id = $1 and purged_at is null
 returning team_id, size_bytes, deleted_at, deleted_by`
 

@@ -12,8 +12,8 @@ import (
 const sqlFindTeamSize = `select size_bytes from volume where id = $1 and team_id = $2 and deleted_at is null`
 
 // ReattachTx is AttachTx for background work: a pod takes the place of another
-// one that held the volume. The faults are ErrNotFound, and ErrInUse for a
-// volume that is not free or frozen.
+// one that held the volume. The faults are ErrNotFound, ErrLocked, and ErrInUse
+// for a volume that is not free or frozen.
 func (s *Service) ReattachTx(ctx context.Context, tx pgx.Tx, teamID, volumeID, podID uuid.UUID) (Attachment, error) {
 	a := Attachment{VolumeID: volumeID, PodID: podID}
 	err := tx.QueryRow(ctx, sqlAttachVolume, pgx.NamedArgs{"id": volumeID, "team": teamID, "pod": podID}).Scan(&a.Epoch, &a.SizeBytes)
@@ -25,6 +25,13 @@ func (s *Service) ReattachTx(ctx context.Context, tx pgx.Tx, teamID, volumeID, p
 	}
 	if _, err := s.SizeTx(ctx, tx, teamID, volumeID); err != nil {
 		return Attachment{}, err
+	}
+	v, err := findState(ctx, tx, sqlFindState, volumeID)
+	if err != nil {
+		return Attachment{}, err
+	}
+	if v.locked() {
+		return Attachment{}, ErrLocked
 	}
 	return Attachment{}, ErrInUse
 }

@@ -24,7 +24,7 @@ var errRestoreInUse = ErrInUse.With("A pod is using this volume. Delete the pod,
 // the one before can be restored in turn. Where they are the newest already
 // nothing is done. It returns the newest version. The faults are ErrNotFound,
 // also for a volume in the trash, ErrNotYours, ErrNoVersion, ErrInUse,
-// ErrFrozen and those of a scope that may not use the team.
+// ErrFrozen, ErrLocked and those of a scope that may not use the team.
 func (s *Service) RestoreVersion(ctx context.Context, scope team.Scope, volumeID uuid.UUID, number string, once idem.Request) (Version, error) {
 	var out Version
 	err := pg.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
@@ -57,7 +57,8 @@ func (s *Service) RestoreVersion(ctx context.Context, scope team.Scope, volumeID
 const sqlLockAnyVolume = `
 select id, team_id, name, size_bytes, pod_id is not null as currently_used, pod_id,
   deleted_at is not null as deleted, frozen_at is not null as frozen, created_at, created_by,
-  deleted_at, purge_at, last_commit_at, epoch, head_snapshot, head_seq
+  deleted_at, purge_at, last_commit_at, epoch, head_snapshot, head_seq,
+  team_key, team_key and key_sealed is null as locked
 from volume where id = $1 for update`
 
 // RestoreAnyVersion is RestoreVersion for the operator.
@@ -101,13 +102,11 @@ func (s *Service) restoreVersionTx(ctx context.Context, tx pgx.Tx, v Volume, num
 		return Version{}, err
 	}
 	old, err := pick(versions, number)
-	switch {
-	case err != nil:
+	if err == nil {
+		err = v.mayChange()
+	}
+	if err != nil {
 		return Version{}, err
-	case v.Frozen:
-		return Version{}, ErrFrozen
-	case v.CurrentlyUsed:
-		return Version{}, errRestoreInUse
 	}
 	head, err := findState(ctx, tx, sqlFindState, v.ID)
 	if err != nil {
@@ -153,6 +152,19 @@ func (s *Service) restoreVersionTx(ctx context.Context, tx pgx.Tx, v Volume, num
 		Seq: seq, CreatedAt: now, SizeBytes: old.SizeBytes, Entries: old.Entries, Skipped: old.Skipped, Unstable: old.Unstable,
 		RestoredSeq: &old.Seq, RestoredBy: &by, Newest: true, SnapshotID: id[:], TreeID: old.TreeID,
 	}, nil
+}
+
+// mayChange holds that a volume's files can be made others without a pod.
+func (v Volume) mayChange() error {
+	switch {
+	case v.Frozen:
+		return ErrFrozen
+	case v.CurrentlyUsed:
+		return errRestoreInUse
+	case v.Locked:
+		return ErrLocked
+	}
+	return nil
 }
 
 const sqlListRestored = `

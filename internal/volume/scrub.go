@@ -164,7 +164,7 @@ func (s *Service) recordDamage(ctx context.Context, x suspect, what string) erro
 // lastGood finds the newest version that does without an object; nil: none.
 func (s *Service) lastGood(ctx context.Context, x suspect) (*int64, error) {
 	v, err := findState(ctx, s.Pool, sqlFindState, x.VolumeID)
-	if err != nil || x.Kind == agentapi.KindIndex { // without it nothing is found
+	if err != nil || x.Kind == agentapi.KindIndex || v.locked() { // without it nothing is found
 		return nil, err
 	}
 	k, err := s.openKeys(v)

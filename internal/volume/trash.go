@@ -24,7 +24,8 @@ const (
 const sqlLockVolume = `
 select id, team_id, name, size_bytes, pod_id is not null as currently_used, pod_id,
   deleted_at is not null as deleted, frozen_at is not null as frozen, created_at, created_by,
-  deleted_at, purge_at, last_commit_at, epoch, head_snapshot, head_seq
+  deleted_at, purge_at, last_commit_at, epoch, head_snapshot, head_seq,
+  team_key, team_key and key_sealed is null as locked
 from volume where id = $1 and team_id = $2 for update`
 
 const sqlTrashVolume = `
@@ -153,7 +154,8 @@ func meterOf(teamID, volumeID uuid.UUID, name string, rate money.Rate, at time.T
 const sqlLockVolumesOfTeam = `
 select id, team_id, name, size_bytes, pod_id is not null as currently_used, pod_id,
   deleted_at is not null as deleted, frozen_at is not null as frozen, created_at, created_by,
-  deleted_at, purge_at, last_commit_at, epoch, head_snapshot, head_seq
+  deleted_at, purge_at, last_commit_at, epoch, head_snapshot, head_seq,
+  team_key, team_key and key_sealed is null as locked
 from volume where team_id = $1 and deleted_at is null order by id for update`
 
 const sqlHandOver = `

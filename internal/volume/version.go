@@ -120,14 +120,15 @@ const (
 )
 
 // countChanges fills in how each version differs from the one before it. What
-// is not counted in time, or cannot be, stays unknown until the next look.
+// is not counted in time, or cannot be, as in a locked volume, stays unknown until
+// the next look.
 func (s *Service) countChanges(ctx context.Context, v state, versions []Version) {
 	ctx, cancel := context.WithTimeout(ctx, countFor)
 	defer cancel()
 	for i := range versions[:len(versions)-1] {
 		to, from := &versions[i], versions[i+1]
 		if to.ChangesSince == nil || *to.ChangesSince != from.Seq {
-			if ctx.Err() != nil {
+			if ctx.Err() != nil || v.locked() {
 				continue
 			}
 			if err := s.count(ctx, v, to, from); err != nil {

@@ -192,14 +192,14 @@ func TestARestoredVersionIsWhatTheNextPodFinds(t *testing.T) {
 	if diff := cmp.Diff(second, h.contents(scope, v, "2")); diff != "" {
 		t.Errorf("version 2 is %.500s", diff)
 	}
-	path, password, head, err := h.Repository(t.Context(), v.ID)
+	r, err := h.Repository(t.Context(), v.ID)
 	h.must(err)
-	if head != snapshot.ID(versions[0].SnapshotID).String() {
-		t.Errorf("head %s", head)
+	if r.Head != snapshot.ID(versions[0].SnapshotID).String() {
+		t.Errorf("head %s", r.Head)
 	}
-	restic(t, h.path(path), password, "check", "--read-data")
+	restic(t, h.path(r.Path), r.Password, "check", "--read-data")
 	target := t.TempDir()
-	restic(t, h.path(path), password, "restore", "latest", "--target", target)
+	restic(t, h.path(r.Path), r.Password, "restore", "latest", "--target", target)
 	if diff := cmp.Diff(first, files(t, filepath.Join(target, "workspace"))); diff != "" {
 		t.Errorf("restic finds %.500s", diff)
 	}
@@ -265,10 +265,10 @@ func TestADamagedVersionIsToldClearly(t *testing.T) {
 	h, scope, v, _, _ := twoVersions(t)
 	o, err := h.OpenVersion(t.Context(), scope, v.ID, "1")
 	h.must(err)
-	path, _, _, err := h.Repository(t.Context(), v.ID)
+	r, err := h.Repository(t.Context(), v.ID)
 	h.must(err)
 	largest, size := "", int64(0)
-	h.must(filepath.WalkDir(h.path(path)+"/data", func(path string, d os.DirEntry, err error) error {
+	h.must(filepath.WalkDir(h.path(r.Path)+"/data", func(path string, d os.DirEntry, err error) error {
 		if info, infoErr := d.Info(); err == nil && infoErr == nil && !d.IsDir() && info.Size() > size {
 			largest, size = path, info.Size()
 		}

@@ -5,8 +5,10 @@
 // What always holds: a volume is attached to at most one pod; every attach and
 // every release raises its epoch, and nothing of an older epoch is signed or
 // committed; the head moves only in one statement guarded by epoch and parent;
-// size and price are computed here, never taken from an agent. The format of
-// the data belongs to snapshot, money to wallet, machines to pod.
+// size and price are computed here, never taken from an agent; of a volume
+// whose key only its team holds nothing that opens it is kept while it is
+// locked, and no pod holds a locked one. The format of the data belongs to
+// snapshot, money to wallet, machines to pod.
 package volume
 
 import (
@@ -86,6 +88,8 @@ type Volume struct {
 	Epoch         int64
 	HeadSnapshot  []byte // nil: never committed
 	HeadSeq       int64
+	TeamKey       bool // its key is its team's alone
+	Locked        bool // and has to be given before anything reads the volume
 }
 
 // An Attachment is the right of one pod to a volume, as its agent's calls
@@ -166,6 +170,7 @@ type Service struct {
 	measured  *snapshot.MeasureCache
 	folders   *snapshot.FolderCache
 	downloads downloads
+	keyFiles  chan struct{} // a place for each that is made or opened
 }
 
 // What a node remembers: the sizes of so many trees, and so many bytes of the
@@ -177,5 +182,8 @@ const (
 
 // New returns the service.
 func New(d Deps) *Service {
-	return &Service{Deps: d, measured: snapshot.NewMeasureCache(cachedTrees), folders: snapshot.NewFolderCache(cachedFolders)}
+	return &Service{
+		Deps: d, measured: snapshot.NewMeasureCache(cachedTrees), folders: snapshot.NewFolderCache(cachedFolders),
+		keyFiles: make(chan struct{}, keyFilesAtOnce),
+	}
 }

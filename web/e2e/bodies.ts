@@ -59,6 +59,8 @@ export function aVolume(part: Partial<Volume> = {}): Volume {
     created_at: ago(86_400),
     created_by: id('0ae5'),
     synced_at: ago(3600),
+    team_key: false,
+    locked: false,
     ...part,
   }
 }

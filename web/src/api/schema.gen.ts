@@ -413,6 +413,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/volumes/{id}/lock": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Forget a volume's key now; refused while a pod uses the volume */
+        post: operations["lock-volume"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/volumes/{id}/restore": {
         parameters: {
             query?: never;
@@ -441,6 +458,23 @@ export interface paths {
         get: operations["list-volume-segments"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/volumes/{id}/unlock": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Unlock a volume with its team's key, until an hour after a pod last held it */
+        post: operations["unlock-volume"];
         delete?: never;
         options?: never;
         head?: never;
@@ -852,6 +886,8 @@ export interface components {
             team_id: string;
         };
         CreateVolume: {
+            /** @description Makes a volume that only this key opens. Draw 32 random bytes: hpk_ and 43 characters of base64url. It is the password of the volume's restic repository, kept nowhere here; a lost key is lost files. */
+            key?: string | null;
             /** @description Trimmed; 'Untitled' when empty; at most 80 characters. */
             name?: string;
             team_id: string;
@@ -1757,6 +1793,10 @@ export interface components {
             /** @enum {string} */
             transaction_type: "credit" | "charge" | "refund" | "debit";
         };
+        UnlockVolume: {
+            /** @description As given when the volume was created. */
+            key: string;
+        };
         UserInfo: {
             email: string;
             /** @description True for those who run this Homeport, absent for all others. */
@@ -1834,6 +1874,8 @@ export interface components {
             /** Format: date-time */
             deleted_at: string | null;
             id: string;
+            /** @description Its key has to be given (unlock) before pods, files or versions can use it. */
+            locked: boolean;
             name: string;
             /**
              * Format: double
@@ -1856,6 +1898,8 @@ export interface components {
              */
             synced_at: string | null;
             team_id: string;
+            /** @description Its key is its team's alone: at rest nobody reads it without, and a lost key is lost files. */
+            team_key: boolean;
         };
     };
     responses: never;
@@ -2939,6 +2983,40 @@ export interface operations {
             };
         };
     };
+    "lock-volume": {
+        parameters: {
+            query: {
+                /** @description Team id, a UUID. */
+                team_id: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Volume"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "restore-volume": {
         parameters: {
             query: {
@@ -2996,6 +3074,44 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Segment"][];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "unlock-volume": {
+        parameters: {
+            query: {
+                /** @description Team id, a UUID. */
+                team_id: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UnlockVolume"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Volume"];
                 };
             };
             /** @description Error */

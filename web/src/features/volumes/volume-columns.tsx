@@ -29,6 +29,8 @@ export const exampleVolume: Volume = {
   created_at: '',
   created_by: '',
   synced_at: null,
+  team_key: false,
+  locked: false,
 }
 
 const { columns: heads } = copy.storage
