@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -40,6 +41,12 @@ func testGrantRange(t *testing.T, s Subject) {
 	}
 }
 
+// hungUp says whether a service ended a connection before it had heard all of
+// what it refuses; its answer is then lost, or was never given.
+func hungUp(err error) bool {
+	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
 func testGrantBytes(t *testing.T, s Subject) {
 	body := []byte("the promised bytes")
 	for name, sent := range map[string][]byte{
@@ -49,7 +56,13 @@ func testGrantBytes(t *testing.T, s Subject) {
 		"no bytes":     {},
 		"nothing like": bytes.Repeat([]byte("x"), 1<<20),
 	} {
-		status, _ := s.grant(t, s.access(true, key, body), sent, nil)
+		g, err := s.Signer.Sign(t.Context(), s.access(true, key, body))
+		must(t, err)
+		status, _, err := s.send(t.Context(), g, sent)
+		if len(sent) > len(body) && hungUp(err) {
+			continue
+		}
+		must(t, err)
 		want(t, name, status, http.StatusBadRequest, http.StatusForbidden, http.StatusLengthRequired)
 	}
 	if _, err := s.Store.Stat(t.Context(), key); !errors.Is(err, blob.ErrNotFound) {
