@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -185,25 +186,44 @@ const purgeRounds = 4
 // while others of the same object are deleted may miss some. The fault is
 // ErrUnavailable; what is left then goes by the next Purge.
 func (s *Store) Purge(ctx context.Context, prefix string) error {
+	last := errors.New("what was deleted is still listed")
 	for range purgeRounds {
-		found, err := s.purgeOnce(ctx, prefix)
+		found, moved, err := s.purgeOnce(ctx, prefix)
 		if err != nil {
 			return err
 		}
 		if !found {
 			return s.abortUploads(ctx, prefix)
 		}
+		if moved != nil {
+			last = moved
+		}
 	}
-	return unavailable("purge", prefix, errors.New("what was deleted is still listed"))
+	return unavailable("purge", prefix, last)
 }
 
-// purgeOnce deletes what is listed and says whether there was anything.
-func (s *Store) purgeOnce(ctx context.Context, prefix string) (found bool, err error) {
+// purgeOnce deletes what is listed and says whether there was anything. moved is
+// the refusal of a version that was moved between its listing and its deletion,
+// which the next look decides.
+func (s *Store) purgeOnce(ctx context.Context, prefix string) (found bool, moved, err error) {
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(deletesAtOnce)
+	var mu sync.Mutex
 	remove := func(v version) error {
 		found = true
-		group.Go(func() error { return s.remove(inner, v) })
+		group.Go(func() error {
+			err := s.erase(inner, v)
+			if err != nil && v.id != "" && statusOf(err) == http.StatusBadRequest {
+				mu.Lock()
+				defer mu.Unlock()
+				moved = err
+				return nil
+			}
+			if err != nil {
+				return unavailable("delete", v.key, err)
+			}
+			return nil
+		})
 		return nil
 	}
 	if s.Features().Versions {
@@ -212,9 +232,9 @@ func (s *Store) purgeOnce(ctx context.Context, prefix string) (found bool, err e
 		err = s.List(inner, prefix, func(i blob.Info) error { return remove(version{key: i.Key}) })
 	}
 	if first := group.Wait(); first != nil {
-		return found, first
+		return found, moved, first
 	}
-	return found, err
+	return found, moved, err
 }
 
 // unknown reports whether the service does not know what it was asked.

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -92,6 +94,43 @@ func TestProbeSaysWhyTheServiceRefuses(t *testing.T) {
 		if err != nil && (strings.Contains(err.Error(), "X-Amz-Signature=") || strings.Contains(err.Error(), server.Secret)) {
 			t.Errorf("%s: the error tells too much: %v", name, err)
 		}
+	}
+}
+
+// A version that a service moves between its listing and its deletion is looked
+// for again; one that it refuses for good is an error.
+func TestPurgeLooksAgainForAMovedVersion(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ refusals, left int }{"moved": {1, 0}, "refused for good": {100, 1}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			refused, left := 0, 1
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				mu.Lock()
+				defer mu.Unlock()
+				switch q := r.URL.Query(); {
+				case q.Has("versions") && left > 0:
+					fmt.Fprint(w, `<R><Version><Key>v/1/a</Key><VersionId>one</VersionId></Version></R>`)
+				case r.Method == http.MethodGet:
+					fmt.Fprint(w, `<R></R>`)
+				case refused < c.refusals:
+					refused++
+					w.WriteHeader(http.StatusBadRequest)
+					fmt.Fprint(w, `<Error><Code>InvalidArgument</Code><Message>Invalid version id specified</Message></Error>`)
+				default:
+					left--
+					w.WriteHeader(http.StatusNoContent)
+				}
+			}))
+			t.Cleanup(server.Close)
+			s := open(t, s3.Config{Endpoint: server.URL, Region: "r", Bucket: "volumes", KeyID: "key", Secret: liarSecret, PathStyle: true, Wall: clock.New().Wall})
+			s.Use(s3.Features{Versions: true})
+			err := s.Purge(t.Context(), "v/1/")
+			if left != c.left || (err != nil) != (c.left > 0) || err != nil && !strings.Contains(err.Error(), "Invalid version id") {
+				t.Errorf("%d left, %v; want %d left", left, err, c.left)
+			}
+		})
 	}
 }
 
