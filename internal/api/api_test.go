@@ -96,7 +96,7 @@ func TestShapes(t *testing.T) {
 		}
 	}
 	restored := w.is(w.call(p.token, "POST", "/volumes/"+volume+"/restore"+in, ""), 201)
-	if diff := cmp.Diff(names("id team_id name size_gb price_per_hour currently_used deleted created_at deleted_at* purge_at* synced_at* created_by"),
+	if diff := cmp.Diff(names("id team_id name size_gb price_per_hour currently_used deleted created_at deleted_at* purge_at* synced_at* created_by team_key locked"),
 		fields(t, restored.Body.Bytes())); diff != "" {
 		t.Error(diff)
 	}
