@@ -188,6 +188,14 @@ func (s *server) command(args ...string) []byte {
 	return out
 }
 
+// tries runs an operator's command that may be refused.
+func (s *server) tries(args ...string) (string, error) {
+	cmd := exec.Command(filepath.Join(bin, "homeport"), args...)
+	cmd.Env = append(bintest.Environ(), s.env...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
 func (s *server) destroy() {
 	s.end(syscall.SIGKILL)
 	s.command("sandbox", "stop")

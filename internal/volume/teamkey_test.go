@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -266,7 +267,7 @@ func TestAPodNeverLosesItsKey(t *testing.T) {
 	scope := h.team(team.Pro)
 	v, key := h.createLocked(scope)
 	attached, locked := 0, 0
-	for range 12 {
+	for range 6 {
 		h.clock.Advance(time.Hour) // the sweep wants it, too
 		var mu sync.Mutex
 		var holder *volume.Attachment
@@ -447,8 +448,8 @@ func TestCollectionsWaitForTheKey(t *testing.T) {
 	h.lock(scope, v.ID)
 	h.clock.Advance(25 * time.Hour)
 	d := h.Deps
-	touched := 0
-	d.Store = watched{h.store, func(string) { touched++ }}
+	var touched atomic.Int64
+	d.Store = watched{h.store, func(string) { touched.Add(1) }}
 	node := volume.New(d)
 	versions := func() int {
 		var n int
@@ -459,12 +460,12 @@ func TestCollectionsWaitForTheKey(t *testing.T) {
 	if _, err := node.Collect(t.Context(), v.ID); !errors.Is(err, volume.ErrLocked) {
 		t.Errorf("collected while locked: %v", err)
 	}
-	if touched != 0 || versions() != 3 {
-		t.Errorf("%d objects were read, %d versions are left", touched, versions())
+	if touched.Load() != 0 || versions() != 3 {
+		t.Errorf("%d objects were read, %d versions are left", touched.Load(), versions())
 	}
 	h.unlock(scope, v.ID, key)
 	h.must(node.CollectDue(t.Context()))
-	if touched == 0 || versions() != 1 { // the rule keeps the newest
-		t.Errorf("unlocked: %d objects were read, %d versions are left", touched, versions())
+	if touched.Load() == 0 || versions() != 1 { // the rule keeps the newest
+		t.Errorf("unlocked: %d objects were read, %d versions are left", touched.Load(), versions())
 	}
 }
