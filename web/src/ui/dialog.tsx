@@ -53,7 +53,7 @@ export function Dialog({
           )}
         >
           <div className="flex items-start gap-4">
-            <div className="min-w-0 flex-1">
+            <div className="wrap-anywhere min-w-0 flex-1">
               <Radix.Title className="font-semibold text-card">{title}</Radix.Title>
               {description ? (
                 <Radix.Description className="mt-1 text-body">{description}</Radix.Description>

@@ -21,10 +21,11 @@ export function watchFocus(): () => void {
  */
 export function giveBackFocus(event: Event): void {
   event.preventDefault()
-  const next = document.querySelector(dialogs)
+  const next = document.querySelector<HTMLElement>(dialogs)
   if (next) {
-    // The next one has it, or had it before a question opened above it.
+    // The next one has it, or had it before a question or another form opened above it.
     if (next.contains(lastInDialog)) lastInDialog?.focus()
+    else if (!next.contains(document.activeElement)) next.focus()
     return
   }
   for (const each of [last, last?.closest<HTMLElement>('[tabindex="-1"]'), document.querySelector('h1')]) {

@@ -2,6 +2,7 @@ import { Plus, RefreshCw, X } from 'lucide-react'
 import { useState } from 'react'
 import { Button, IconButton } from '@/ui/button'
 import { ButtonLink, TextLink } from '@/ui/button-link'
+import { Checkbox } from '@/ui/checkbox'
 import { Field, Select, Switch, TextArea, TextInput } from '@/ui/field'
 import { Menu, MenuItem, MenuLine } from '@/ui/menu'
 import { Tabs } from '@/ui/tabs'
@@ -16,6 +17,7 @@ export function Controls() {
       <Buttons />
       <Links />
       <Fields />
+      <Boxes />
       <Choices />
     </>
   )
@@ -126,6 +128,21 @@ function Fields() {
       <Row of="switch">
         <Switch label="On" checked={on} onChange={setOn} />
         <Switch label="Off" checked={off} onChange={setOff} />
+      </Row>
+    </Specimen>
+  )
+}
+
+function Boxes() {
+  const [on, setOn] = useState(true)
+  const [off, setOff] = useState(false)
+  return (
+    <Specimen part="checkbox" note="The line below tells what ticking it means.">
+      <Row of="ticked">
+        <Checkbox label="I have stored the key" checked={on} onChange={setOn} />
+      </Row>
+      <Row of="with a hint">
+        <Checkbox label="Off" hint="Nothing happens until it is ticked." checked={off} onChange={setOff} />
       </Row>
     </Specimen>
   )
