@@ -1,23 +1,14 @@
 // Section M of the checks: everything by keyboard, and on small or enlarged pages.
 import AxeBuilder from '@axe-core/playwright'
-import type { Locator, Page } from '@playwright/test'
+import type { Page } from '@playwright/test'
 import { answer } from './answers'
 import { ago, aPod, id } from './bodies'
 import type { SSHKey, Volume } from './client'
 import { expect, test } from './fixture'
+import { tabTo } from './keyboard'
 import { expectNoOverflow } from './looks'
 import { follow, memberRoutes, Traffic } from './routes'
 import { publicKeys } from './seeds'
-
-/** Goes on with the Tab key until an element has the focus. */
-async function tabTo(page: Page, target: Locator): Promise<void> {
-  await expect(target).toBeVisible()
-  for (let i = 0; i < 80; i++) {
-    await page.keyboard.press('Tab')
-    if (await target.evaluate((element) => element === document.activeElement)) return
-  }
-  throw new Error(`the Tab key does not come to ${target}`)
-}
 
 test('203 Ctrl or Cmd and K open the palette; typing and Enter go to a page', async ({
   page,
