@@ -1,11 +1,12 @@
 import { Navigate, Outlet, useLocation } from '@tanstack/react-router'
 import { Search } from 'lucide-react'
-import { lazy, Suspense } from 'react'
+import { lazy, Suspense, useSyncExternalStore } from 'react'
 import { onDeparture } from '@/api/session'
 import { copy } from '@/copy/en'
 import { NoticeBar } from '@/features/notices/notice-bar'
 import { PodChime } from '@/features/pods/pod-chime'
 import { useSession, useTeam } from '@/features/session/queries'
+import { keyWanted } from '@/features/volumes/queries'
 import { IconButton } from '@/ui/button'
 import { useMedia } from '@/ui/media'
 import { ModalHost } from '@/ui/modal'
@@ -22,10 +23,12 @@ import { useSecondaryLists } from './use-secondary-lists'
 // What is on show was meant for whoever is gone now.
 onDeparture(() => {
   closeModal()
+  keyWanted.set(null)
   toasts.set([])
 })
 
 const Palette = lazy(() => import('./palette'))
+const UnlockDialog = lazy(() => import('@/features/volumes/unlock-dialog'))
 
 /** The frame of every page but the landing page. */
 export function Shell() {
@@ -35,6 +38,7 @@ export function Shell() {
   const wide = useMedia('(min-width: 1024px)')
   const secondary = useSecondaryLists()
   const palette = usePalette()
+  const wanted = useSyncExternalStore(keyWanted.watch, keyWanted.get)
   if (session.status === 'in' && status === 'none' && info && pathname !== '/create-team') {
     return <Navigate to="/create-team" replace />
   }
@@ -73,6 +77,7 @@ export function Shell() {
       </main>
       <PodChime enabled={secondary || pathname === '/pods'} />
       <Suspense>{palette.wanted ? <Palette open={palette.open} onClose={palette.close} /> : null}</Suspense>
+      <Suspense>{wanted ? <UnlockDialog {...wanted} /> : null}</Suspense>
       <ModalHost closeLabel={copy.app.close} />
       <Toasts label={copy.app.messages} closeLabel={copy.app.close} />
     </div>

@@ -19,7 +19,7 @@ export function Attachments({ volumes, volumeId, onVolume, keys, keyId, onKey }:
   return (
     <div className="grid grid-cols-1 gap-5 sm:grid-cols-2">
       <div>
-        <Field label={copy.create.volume} hint={chosen ? restoreHint(chosen) : copy.create.volumeHint}>
+        <Field label={copy.create.volume} hint={chosen ? volumeHint(chosen) : copy.create.volumeHint}>
           {(ids) => (
             <Select
               {...ids}
@@ -28,9 +28,9 @@ export function Attachments({ volumes, volumeId, onVolume, keys, keyId, onKey }:
               onChange={(event) => onVolume(event.target.value)}
             >
               <option value="">{copy.create.chooseVolume}</option>
-              {volumes.map(({ id, name, size_gb }) => (
-                <option key={id} value={id}>
-                  {copy.create.volumeOption(name, size_gb)}
+              {volumes.map((volume) => (
+                <option key={volume.id} value={volume.id}>
+                  {optionText(volume)}
                 </option>
               ))}
             </Select>
@@ -66,7 +66,13 @@ export function Attachments({ volumes, volumeId, onVolume, keys, keyId, onKey }:
   )
 }
 
-function restoreHint({ size_gb }: Volume): string {
+function optionText({ name, size_gb, locked }: Volume): string {
+  const text = copy.create.volumeOption(name, size_gb)
+  return locked ? copy.volumeKey.lockedOption(text) : text
+}
+
+function volumeHint({ size_gb, locked }: Volume): string {
+  if (locked) return copy.volumeKey.lockedHint
   const minutes = restoreMinutes(size_gb)
   return minutes === 0 ? copy.create.nothingToRestore : copy.create.restoreTime(minutes)
 }

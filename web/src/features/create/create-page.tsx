@@ -6,7 +6,7 @@ import { useKeys } from '@/features/keys/queries'
 import { orderFor } from '@/features/offers/queries'
 import { useCreatePod } from '@/features/pods/queries'
 import { useCreateAccess, useTeam } from '@/features/session/queries'
-import { useVolumes } from '@/features/volumes/queries'
+import { useVolumes, withKey } from '@/features/volumes/queries'
 import { useBalance } from '@/features/wallet/queries'
 import { formatTimeLeft } from '@/lib/time'
 import { Button } from '@/ui/button'
@@ -65,7 +65,7 @@ export function CreatePage() {
             <Summary
               type={type}
               offer={offer}
-              volumeName={attached.volumes.find(({ id }) => id === attached.volumeId)?.name ?? null}
+              volumeName={attached.volume?.name ?? null}
               keyName={attached.keys.find(({ id }) => id === attached.keyId)?.name ?? null}
               missing={create.missing}
               timeLeft={funded && offer ? formatTimeLeft(funded.balance, rate) : null}
@@ -100,16 +100,24 @@ export function CreatePage() {
 function useAttachments() {
   const { data: allVolumes } = useVolumes()
   const { data: keys } = useKeys()
-  const [volumeWish, onVolume] = useState<string | null>(null)
+  const { can } = useCreateAccess(copy.create.signIn)
+  const [volumeWish, setVolumeWish] = useState<string | null>(null)
   const [keyWish, onKey] = useState<string | null>(null)
   const volumes = (allVolumes ?? []).filter((volume) => !volume.currently_used)
   const pick = (wish: string | null, rows: readonly { id: string }[]) =>
     wish === '' || rows.some((row) => row.id === wish) ? (wish ?? '') : (rows[0]?.id ?? '')
+  const volumeId = pick(volumeWish, volumes)
   return {
     volumes,
-    volumeId: pick(volumeWish, volumes),
+    volume: volumes.find(({ id }) => id === volumeId),
+    volumeId,
     volumesKnown: allVolumes !== undefined,
-    onVolume,
+    onVolume: (id: string) => {
+      setVolumeWish(id)
+      const volume = volumes.find((each) => each.id === id)
+      // Who turns the question down keeps the choice: it is asked again before the pod is created.
+      if (can) withKey(volume, () => undefined)
+    },
     keys: keys ?? [],
     keyId: pick(keyWish, keys ?? []),
     keysKnown: keys !== undefined,
@@ -143,8 +151,10 @@ function useCreate(
       return
     }
     const order = orderFor(offer, team.id, attached.volumeId, attached.keyId)
-    mutate(again ? { ...order, auto_relaunch: true } : order)
-    void navigate({ to: '/pods' })
+    withKey(attached.volume, () => {
+      mutate(again ? { ...order, auto_relaunch: true } : order)
+      void navigate({ to: '/pods' })
+    })
   }
   return {
     missing,

@@ -3,6 +3,7 @@ import type { Pod } from '@/api/types'
 import { copy } from '@/copy/en'
 import { orderFor, useResources } from '@/features/offers/queries'
 import { useCreateAccess } from '@/features/session/queries'
+import { useVolumes, withKey } from '@/features/volumes/queries'
 import { formatRate } from '@/lib/money'
 import { Button } from '@/ui/button'
 import { sameAgain, volumeTaken } from './model'
@@ -12,6 +13,7 @@ import { useCreatePod, usePods } from './queries'
 export function Relaunch({ pod }: { pod: Pod }) {
   const { data, isPending, isLoadingError } = useResources()
   const { data: pods } = usePods()
+  const { data: volumes } = useVolumes()
   const { mutate, isPending: ordering } = useCreatePod(pod.team_id)
   const access = useCreateAccess(copy.create.signIn)
   const offer = sameAgain(pod, data?.[pod.gpu_type])
@@ -32,7 +34,10 @@ export function Relaunch({ pod }: { pod: Pod }) {
       onClick={() => {
         if (!offer) return
         const order = orderFor(offer, pod.team_id, pod.volume_id, pod.ssh_key_id)
-        mutate({ ...order, relaunch_of: pod.id, ...(pod.auto_relaunch && { auto_relaunch: true }) })
+        withKey(
+          volumes?.find(({ id }) => id === pod.volume_id),
+          () => mutate({ ...order, relaunch_of: pod.id, ...(pod.auto_relaunch && { auto_relaunch: true }) }),
+        )
       }}
     >
       {offer ? copy.pods.relaunchFor(formatRate(offer.price)) : copy.pods.relaunch}

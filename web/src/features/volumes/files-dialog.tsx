@@ -7,7 +7,7 @@ import { Dialog } from '@/ui/dialog'
 import { ListError } from '@/ui/list-error'
 import { Skeleton } from '@/ui/spinner'
 import { FilesFolder } from './files-folder'
-import { versionsQuery } from './files-queries'
+import { readAgain, versionsQuery } from './files-queries'
 import { FilesVersions } from './files-versions'
 
 interface FilesDialogProps {
@@ -48,7 +48,7 @@ function Browser({ volume }: { volume: Volume }) {
           text={copy.files.versionsFailed}
           detail={reasonOf(list.error)}
           busy={list.isFetching}
-          onRetry={() => void list.refetch()}
+          onRetry={() => readAgain(volume, list.error, () => void list.refetch())}
         />
       ) : null}
       {list.isPending && !list.isError ? <Skeleton className="h-80 rounded-card" /> : null}

@@ -7,7 +7,7 @@ import { copy } from '@/copy/en'
 import { formatDateTime } from '@/lib/time'
 import { alertToast, toast } from '@/ui/toast'
 import { pageSize } from './files-model'
-import { volumesQuery } from './queries'
+import { volumesQuery, withKey } from './queries'
 
 /** The versions of a volume that are kept, newest first. */
 export const versionsQuery = ({ id, team_id }: Volume) =>
@@ -18,6 +18,12 @@ export const versionsQuery = ({ id, team_id }: Volume) =>
     staleTime: 30_000,
   })
 
+/** Reads again what failed. Where the volume has locked itself meanwhile, its key is asked for first. */
+export function readAgain(volume: Volume, error: Error | null, read: () => void): void {
+  const locked = error instanceof ApiError && error.code === 'volume_locked'
+  withKey({ ...volume, locked: volume.locked || locked }, read)
+}
+
 /** A folder of one version. */
 export interface Place {
   readonly volume: Volume
@@ -26,10 +32,12 @@ export interface Place {
   readonly path: string
 }
 
+export const folderKey = (volumeId: string) => ['volume-files', volumeId] as const
+
 /** A page of a folder. A version never changes. */
 export const folderQuery = ({ volume: { id, team_id }, version, path }: Place, offset: number) =>
   queryOptions({
-    queryKey: ['volume-files', id, version, path, offset],
+    queryKey: [...folderKey(id), version, path, offset],
     queryFn: async () =>
       call('get', '/volumes/{id}/versions/{version}/files', {
         path: { id, version: String(version) },

@@ -20,7 +20,7 @@ import {
   rowInSight,
   rowsAt,
 } from './files-model'
-import { folderQuery, type Place } from './files-queries'
+import { folderQuery, type Place, readAgain } from './files-queries'
 
 interface FilesRowsProps {
   place: Place
@@ -55,7 +55,7 @@ export function FilesRows({ place, cameFrom, rowOf, onOpen, onDownload }: FilesR
           text={copy.files.folderFailed}
           detail={reasonOf(failed.error)}
           busy={failed.isFetching}
-          onRetry={() => void failed.refetch()}
+          onRetry={() => readAgain(place.volume, failed.error, () => void failed.refetch())}
         />
       ) : null}
       {first.isPending && !failed ? <Skeleton className="h-60 rounded-card" /> : null}

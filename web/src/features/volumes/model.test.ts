@@ -3,6 +3,7 @@ import {
   atVolumeLimit,
   nameOrUntitled,
   quotaWarning,
+  someWillLock,
   trashCost,
   usedPercent,
   usedText,
@@ -57,4 +58,14 @@ test.each([
 
 test('a clock that runs behind the server owes nothing', () => {
   expect(trashCost(123, '2026-11-01T00:00:00Z', Date.parse('2026-10-31T23:59:59Z'))).toBe(0)
+})
+
+test.each([
+  ['without a key of its own', { team_key: false, locked: false, currently_used: false }, false],
+  ['that is locked', { team_key: true, locked: true, currently_used: false }, false],
+  ['that a pod holds', { team_key: true, locked: false, currently_used: true }, false],
+  ['that is open and free', { team_key: true, locked: false, currently_used: false }, true],
+])('a volume %s will lock itself: %#', (_, volume, will) => {
+  expect(someWillLock([volume])).toBe(will)
+  expect(someWillLock(undefined)).toBe(false)
 })

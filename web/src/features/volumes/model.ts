@@ -1,3 +1,5 @@
+import type { Volume } from '@/api/types'
+
 /** A volume's size is fixed. */
 export const volumeSizeGb = 500
 /** USD per stored GB and hour. */
@@ -38,6 +40,13 @@ export function nameOrUntitled(name: string, untitled: string): string {
 /** Whether the plan allows no further volume. */
 export function atVolumeLimit(pro: boolean, volumes: number): boolean {
   return !pro && volumes >= hobbyVolumes
+}
+
+/** Whether one of the volumes will lock itself: it has a key of its own, is open and no pod holds it. */
+export function someWillLock(
+  volumes: readonly Pick<Volume, 'team_key' | 'locked' | 'currently_used'>[] | undefined,
+): boolean {
+  return (volumes ?? []).some((volume) => volume.team_key && !volume.locked && !volume.currently_used)
 }
 
 /** What the owner of a volume should know about its quota, or null. */

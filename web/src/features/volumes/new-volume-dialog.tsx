@@ -1,14 +1,17 @@
 import { type FormEvent, useState } from 'react'
 import { copy } from '@/copy/en'
 import { Button } from '@/ui/button'
+import { Checkbox } from '@/ui/checkbox'
 import { Dialog } from '@/ui/dialog'
 import { Field, TextInput } from '@/ui/field'
+import { newKey } from './key-model'
 import { nameOrUntitled } from './model'
+import { NewKey } from './new-key'
 import { useCreateVolume } from './queries'
 
 const maxNameLength = 80
 
-/** Asks for a name and makes a volume. */
+/** Asks for a name, and whether only the team is to hold the key, and makes a volume. */
 export function NewVolumeDialog({
   teamId,
   open,
@@ -19,11 +22,23 @@ export function NewVolumeDialog({
   onClose: () => void
 }) {
   const [name, setName] = useState('')
+  const own = useOwnKey()
   const { mutate } = useCreateVolume(teamId)
+  const title = nameOrUntitled(name, copy.app.untitled)
+  const unstored = own.key !== null && !own.stored
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    // After a refusal the dialog opens again with what was typed.
-    mutate(nameOrUntitled(name, copy.app.untitled), { onSuccess: () => setName('') })
+    if (unstored) return
+    // After a refusal the dialog opens again with what was typed, and with the key that was stored.
+    mutate(
+      { name: title, key: own.key },
+      {
+        onSuccess: () => {
+          setName('')
+          own.forget()
+        },
+      },
+    )
     onClose()
   }
   return (
@@ -41,13 +56,48 @@ export function NewVolumeDialog({
             />
           )}
         </Field>
+        <Checkbox
+          label={copy.volumeKey.own}
+          hint={copy.volumeKey.ownHint}
+          checked={own.key !== null}
+          onChange={own.want}
+        />
+        {own.key === null ? null : (
+          <NewKey name={title} volumeKey={own.key} stored={own.stored} onStored={own.setStored} />
+        )}
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>{copy.app.cancel}</Button>
-          <Button type="submit" kind="primary">
+          <Button
+            type="submit"
+            kind="primary"
+            disabled={unstored}
+            title={unstored ? copy.volumeKey.storeFirst : undefined}
+          >
             {copy.storage.submit}
           </Button>
         </div>
       </form>
     </Dialog>
   )
+}
+
+/** The key for the next volume, if one is wanted. Until that is made it stays the same: it may have been stored. */
+function useOwnKey() {
+  const [wanted, setWanted] = useState(false)
+  const [drawn, setDrawn] = useState<string | null>(null)
+  const [stored, setStored] = useState(false)
+  return {
+    key: wanted ? drawn : null,
+    stored,
+    setStored,
+    want: (on: boolean) => {
+      if (on && drawn === null) setDrawn(newKey())
+      setWanted(on)
+    },
+    forget: () => {
+      setWanted(false)
+      setDrawn(null)
+      setStored(false)
+    },
+  }
 }

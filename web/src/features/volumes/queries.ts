@@ -5,19 +5,23 @@ import { removal } from '@/api/optimistic'
 import type { Volume } from '@/api/types'
 import { copy } from '@/copy/en'
 import { useTeam } from '@/features/session/queries'
+import { createStore } from '@/lib/store'
 import { newestFirst } from '@/lib/time'
 import { openModal } from '@/ui/modal-store'
 import { alertToast, toast } from '@/ui/toast'
+import { someWillLock } from './model'
 
 const freshFor = 5 * 60_000
+const lockLookEvery = 60_000
 
-/** The volumes of a team that are not deleted, newest first. */
+/** The volumes of a team that are not deleted, newest first. What locks itself is looked after. */
 export const volumesQuery = (teamId: string) =>
   queryOptions({
     queryKey: ['volumes', teamId],
     queryFn: async () => call('get', '/volumes', { query: { team_id: teamId } }),
     select: listed,
     staleTime: freshFor,
+    refetchInterval: (query) => (someWillLock(query.state.data) ? lockLookEvery : false),
   })
 
 /** The volumes of the team on stage. */
@@ -26,12 +30,36 @@ export function useVolumes(enabled = true) {
   return useQuery({ ...volumesQuery(team?.id ?? ''), enabled: enabled && team !== null })
 }
 
+/** What waits for the key of a locked volume. The shell shows the dialog that asks for it. */
+export interface KeyWanted {
+  readonly volume: Volume
+  /** Is called once the volume is open. */
+  readonly act: () => void
+}
+
+export const keyWanted = createStore<KeyWanted | null>(null)
+
+/** Does what needs the files of a volume: at once, or once its key was given where it is locked. */
+export function withKey(volume: Volume | undefined, act: () => void): void {
+  if (volume?.locked) keyWanted.set({ volume, act })
+  else act()
+}
+
+interface NewVolume {
+  readonly name: string
+  /** For a volume that only its team can open. */
+  readonly key: string | null
+}
+
 /** Makes a volume and puts it into the list. */
 export function useCreateVolume(teamId: string) {
   const client = useQueryClient()
   const { queryKey } = volumesQuery(teamId)
   return useMutation({
-    mutationFn: async (name: string) => call('post', '/volumes', { body: { name, team_id: teamId } }),
+    mutationFn: async ({ name, key }: NewVolume) =>
+      call('post', '/volumes', { body: { name, team_id: teamId, ...(key === null ? {} : { key }) } }),
+    // Nothing remembers the key.
+    gcTime: 0,
     onMutate: () =>
       openModal({ type: 'loading', title: copy.storage.creating, message: copy.storage.creatingText }),
     onSuccess: (volume) => {

@@ -1,17 +1,19 @@
 import { clsx } from 'clsx'
-import { FolderOpen, Trash2, TriangleAlert } from 'lucide-react'
+import { FolderOpen, Lock, LockOpen, Trash2, TriangleAlert } from 'lucide-react'
 import { lazy, Suspense, useState } from 'react'
 import type { Volume } from '@/api/types'
 import { copy } from '@/copy/en'
-import { useDeleteAccess, useTeam } from '@/features/session/queries'
+import { useCreateAccess, useDeleteAccess, useTeam } from '@/features/session/queries'
 import { formatRate } from '@/lib/money'
 import { Badge, StatusChip } from '@/ui/badge'
 import { Button } from '@/ui/button'
 import type { Column } from '@/ui/data-list'
 import { Meter } from '@/ui/meter'
 import { openModal } from '@/ui/modal-store'
+import { Spinner } from '@/ui/spinner'
+import { useLock } from './key-queries'
 import { quotaWarning, usedPercent, usedText, volumePrice, volumeSizeGb } from './model'
-import { useDeleteVolume } from './queries'
+import { useDeleteVolume, withKey } from './queries'
 
 const FilesDialog = lazy(() => import('./files-dialog'))
 
@@ -52,12 +54,16 @@ export const volumeColumns: readonly Column<Volume>[] = [
   {
     header: heads.status,
     width: 'w-[130px]',
-    cell: ({ currently_used }) =>
-      currently_used ? (
-        <StatusChip tone="tide">{copy.storage.inUse}</StatusChip>
-      ) : (
-        <StatusChip tone="ready">{copy.storage.available}</StatusChip>
-      ),
+    cell: (volume) => (
+      <div className="flex flex-wrap gap-1.5">
+        {volume.currently_used ? (
+          <StatusChip tone="tide">{copy.storage.inUse}</StatusChip>
+        ) : (
+          <StatusChip tone="ready">{copy.storage.available}</StatusChip>
+        )}
+        {volume.team_key ? <LockChip locked={volume.locked} /> : null}
+      </div>
+    ),
   },
   {
     header: heads.actions,
@@ -65,6 +71,7 @@ export const volumeColumns: readonly Column<Volume>[] = [
     cell: (volume) => (
       <div className="flex flex-wrap gap-2">
         {volume === exampleVolume ? null : <Files volume={volume} />}
+        {volume.team_key ? <LockButton volume={volume} /> : null}
         <DeleteVolume volume={volume} />
       </div>
     ),
@@ -116,16 +123,21 @@ function Used({ volume: { name, size_gb } }: { volume: Volume }) {
 function Files({ volume }: { volume: Volume }) {
   const [open, setOpen] = useState(false)
   const [asked, setAsked] = useState(false)
+  const access = useCreateAccess(copy.volumeKey.signIn)
+  const reason = volume.locked && !access.can ? access.reason : undefined
+  const show = () => {
+    setAsked(true)
+    setOpen(true)
+  }
   return (
     <>
       <Button
         size="small"
         icon={<FolderOpen size={14} aria-hidden="true" />}
         aria-label={copy.files.openLabel(volume.name)}
-        onClick={() => {
-          setAsked(true)
-          setOpen(true)
-        }}
+        disabled={reason !== undefined}
+        title={reason}
+        onClick={() => withKey(volume, show)}
       >
         {copy.files.open}
       </Button>
@@ -135,6 +147,48 @@ function Files({ volume }: { volume: Volume }) {
         </Suspense>
       ) : null}
     </>
+  )
+}
+
+function LockChip({ locked }: { locked: boolean }) {
+  const Icon = locked ? Lock : LockOpen
+  return (
+    <Badge className="h-6 gap-1.5 px-2">
+      <Icon size={12} aria-hidden="true" />
+      {locked ? copy.volumeKey.locked : copy.volumeKey.unlocked}
+    </Badge>
+  )
+}
+
+/** Opens a volume of which only the team has the key, and closes it again. */
+function LockButton({ volume }: { volume: Volume }) {
+  const { mutate, isPending } = useLock(volume)
+  const access = useCreateAccess(copy.volumeKey.signIn)
+  const { name, locked } = volume
+  const reason = volume.currently_used ? copy.storage.deleteInUse : access.can ? undefined : access.reason
+  const ask = () =>
+    openModal({
+      type: 'info',
+      title: copy.volumeKey.lockTitle,
+      message: copy.volumeKey.lockMessage(name),
+      actions: [
+        { label: copy.app.cancel },
+        { label: copy.volumeKey.lock, variant: 'primary', onClick: () => mutate() },
+      ],
+    })
+  const Icon = locked ? LockOpen : Lock
+  return (
+    <Button
+      size="small"
+      // Not disabled while it works: the focus stays.
+      icon={isPending ? <Spinner /> : <Icon size={14} aria-hidden="true" />}
+      aria-label={locked ? copy.volumeKey.unlockLabel(name) : copy.volumeKey.lockLabel(name)}
+      disabled={reason !== undefined}
+      title={reason}
+      onClick={() => (locked ? withKey(volume, () => undefined) : ask())}
+    >
+      {locked ? copy.volumeKey.unlock : copy.volumeKey.lock}
+    </Button>
   )
 }
 
