@@ -191,6 +191,26 @@ func TestALostEventIsHealedByReading(t *testing.T) {
 	d.want(1734*money.Cent, 2)
 }
 
+// The processor answers for all but one of more orders than a sweep lists at
+// once: all the others are credited by this sweep.
+func TestOneReadingThatFailsKeepsNoOtherWaiting(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	const orders = 60
+	for i := range orders {
+		s := d.order("5")
+		d.bank.settle(s.ID, fmt.Sprint("pi_", i))
+		if i == 0 {
+			delete(d.bank.sessions, s.ID)
+		}
+	}
+	d.clock.Advance(3 * time.Minute)
+	if err := d.pay.ReadOpen(t.Context()); err == nil {
+		t.Error("the reading that failed went unnoticed")
+	}
+	d.want((orders-1)*5*money.Dollar, orders-1)
+}
+
 func TestOnePaymentPaysOneOrder(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

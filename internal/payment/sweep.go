@@ -46,8 +46,10 @@ func (s *Service) ReadOpen(ctx context.Context) error {
 }
 
 // readDue reads each that a statement lists. Reading one moves its next read
-// on, so that the list ends; after a failure the rest waits for the next sweep.
+// on, so that the list ends. Where a whole batch fails, nothing can be had of the
+// processor, and the rest waits for the next sweep.
 func readDue[ID any](ctx context.Context, s *Service, list string, read func(context.Context, ID) error) error {
+	var failed []error
 	for {
 		rows, err := s.Pool.Query(ctx, list, s.Clock.Wall(), readBatch, s.Processor.Source())
 		if err != nil {
@@ -57,13 +59,15 @@ func readDue[ID any](ctx context.Context, s *Service, list string, read func(con
 		if err != nil {
 			return fmt.Errorf("list what to read of the processor: %w", err)
 		}
-		var failed []error
+		done := 0
 		for _, one := range due {
 			if err := read(ctx, one); err != nil {
 				failed = append(failed, fmt.Errorf("follow up %v: %w", one, err))
+				continue
 			}
+			done++
 		}
-		if len(due) < readBatch || len(failed) > 0 {
+		if len(due) < readBatch || done == 0 {
 			return errors.Join(failed...)
 		}
 	}
