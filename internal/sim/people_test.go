@@ -21,8 +21,9 @@ import (
 	"homeport.dev/homeport/internal/id"
 )
 
-// patience is how long anything may take on a busy machine, crashes included.
-const patience = 3 * time.Minute
+// patience is how long anything may take on a busy machine, crashes included:
+// a move of the clock may settle a million transfers.
+const patience = 15 * time.Minute
 
 var browser = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
