@@ -14,7 +14,7 @@ import { publicKeys } from './seeds'
 const newVolume = (page: Page) => page.getByRole('button', { name: 'New Storage Volume' })
 const form = (page: Page) => page.getByRole('dialog', { name: 'New Storage Volume' })
 const create = (page: Page) => form(page).getByRole('button', { name: 'Create volume' })
-const own = (page: Page) => form(page).getByRole('checkbox', { name: 'Only we hold its key' })
+const own = (page: Page) => form(page).getByRole('checkbox', { name: 'Only our team holds its key' })
 const stored = (page: Page) => form(page).getByRole('checkbox', { name: 'I have stored the key' })
 const shownKey = (page: Page) => form(page).getByLabel('Key of this volume')
 const row = (page: Page, name: string) => page.getByRole('row', { name: new RegExp(`^${name}\\b`) })

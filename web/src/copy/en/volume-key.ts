@@ -1,5 +1,5 @@
 export const volumeKey = {
-  own: 'Only we hold its key',
+  own: 'Only our team holds its key',
   ownHint: 'Homeport cannot read it without the key, nor bring it back if you lose it.',
   key: 'Key of this volume',
   keyHint: 'It is shown only now. Whoever has it can open the volume: keep it as you keep passwords.',
