@@ -114,7 +114,7 @@ func (s *Service) RunDue(ctx context.Context, now time.Time) error {
 	if err := s.followAll(ctx, now); err != nil {
 		return err
 	}
-	if _, err := s.Wallet.SettleDue(ctx, now); err != nil {
+	if err := s.Wallet.SettleAll(ctx, now); err != nil {
 		return err
 	}
 	if err := s.Volumes.PurgeDue(ctx); err != nil {

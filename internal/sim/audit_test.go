@@ -121,8 +121,9 @@ func (s *world) segments() []segment {
 	s.t.Helper()
 	rows, err := s.pool.Query(s.t.Context(), `
 		with posted as (
-		  select segment_id, sum(case code when 'refund' then -amount_usd_micro else amount_usd_micro end)::bigint as amount
-		  from transfer where code in ('charge', 'refund', 'writeoff') group by segment_id
+		  select coalesce(segment_id, reference_id::uuid) as segment_id, -- a remainder is the house's and names it by reference
+		    sum(case code when 'refund' then -amount_usd_micro else amount_usd_micro end)::bigint as amount
+		  from transfer where code in ('charge', 'refund', 'writeoff') group by 1
 		)
 		select s.id, s.team_id, s.resource_id, s.rate_usd_micro_per_hour, s.started_us,
 		  greatest(s.started_us, least(coalesce(s.stopped_us, w.settled_us), w.settled_us)), s.stopped_us is null, coalesce(p.amount, 0)

@@ -185,6 +185,42 @@ func TestRacesKeepTheBooks(t *testing.T) {
 	h.wantBalance(scope, b.Balance)
 }
 
+// Who moves the clock reads the books next: what another pass holds at that
+// moment is waited for.
+func TestSettleAllWaitsForTheWalletsOfOthers(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	scope := h.scope()
+	h.credit(scope.TeamID(), 100*money.Dollar)
+	h.start(scope.TeamID(), wallet.PodRuntime, perHour)
+	h.clock.Advance(36 * time.Hour)
+	other, err := h.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Exec(t.Context(), `select from wallet where team_id = $1 for update`, scope.TeamID()); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- h.w.SettleAll(t.Context(), h.clock.Now()) }()
+	select {
+	case err := <-done:
+		t.Fatalf("returned while another held a wallet that is due (%v)", err)
+	case <-time.After(200 * time.Millisecond):
+	}
+	if err := other.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	var due bool
+	err = h.pool.QueryRow(t.Context(), `select due_us <= $2 from wallet where team_id = $1`, scope.TeamID(), h.clock.Now().UnixMicro()).Scan(&due)
+	if err != nil || due {
+		t.Errorf("a day is still due (%v)", err)
+	}
+}
+
 func TestDayRows(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

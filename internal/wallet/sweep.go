@@ -47,6 +47,32 @@ func (s *Service) SettleDue(ctx context.Context, now time.Time) (int, error) {
 	}
 }
 
+// othersPause is how long SettleAll waits between two looks at wallets that
+// somebody else holds.
+const othersPause = 20 * time.Millisecond
+
+// SettleAll is SettleDue that returns only once every day that ended by now is
+// posted, also of wallets that others were settling meanwhile.
+func (s *Service) SettleAll(ctx context.Context, now time.Time) error {
+	for {
+		if _, err := s.SettleDue(ctx, now); err != nil {
+			return err
+		}
+		var due *int64
+		if err := s.Pool.QueryRow(ctx, sqlFindDueDay, 0, now.UnixMicro()).Scan(&due); err != nil {
+			return fmt.Errorf("look for days that others settle: %w", err)
+		}
+		if due == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for days that others settle: %w", ctx.Err())
+		case <-time.After(othersPause):
+		}
+	}
+}
+
 // settleDay settles the day that ends at an instant, batch by batch.
 func (s *Service) settleDay(ctx context.Context, end int64) (int, error) {
 	settled := 0
