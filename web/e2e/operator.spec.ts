@@ -105,7 +105,7 @@ test('all well claims nothing that was not looked at, and refresh reads what is 
   const ofWeek = () =>
     requests.to('get', '/operator/margins').filter((r) => r.url().endsWith('days=7')).length
   await expect.poll(ofWeek).toBe(1)
-  await page.getByRole('button', { name: 'Refresh' }).click()
+  await page.getByRole('button', { name: 'Refresh', exact: true }).click()
   await expect.poll(ofWeek).toBe(2)
 })
 
