@@ -219,8 +219,11 @@ func (s *world) checkWallets(used map[uuid.UUID]*big.Int) {
 		add(teamID, 0)
 		want[teamID].Sub(want[teamID], amount)
 	}
-	rows, err := s.pool.Query(s.t.Context(), `select w.team_id, w.balance_usd_micro - w.receivable_usd_micro,
-		(select coalesce(sum(amount_usd_micro), 0)::bigint from transfer where team_id = w.team_id and code = 'writeoff') from wallet w`)
+	rows, err := s.pool.Query(s.t.Context(), `
+		select w.team_id, w.balance_usd_micro - w.receivable_usd_micro, coalesce(o.amount, 0)::bigint
+		from wallet w left join (
+		  select team_id, sum(amount_usd_micro) as amount from transfer where code = 'writeoff' group by 1
+		) o on o.team_id = w.team_id`)
 	if err != nil {
 		s.t.Fatal(err)
 	}
