@@ -227,6 +227,36 @@ func TestLastSyncEndsWithoutProgress(t *testing.T) {
 	}
 }
 
+// A store that answers and takes nothing, such as one whose disk is full, costs
+// nobody what is only on the machine.
+func TestAFullStoreEndsNoLastSync(t *testing.T) {
+	t.Parallel()
+	h := newHarbour(t, hearing)
+	scope := h.team(team.Pro, 100*money.Dollar)
+	p, a := h.running(scope)
+	h.must(h.Delete(t.Context(), scope, p.ID))
+	a.write("b.txt", "only here")
+	h.store.setFull(true)
+	for range 9 {
+		h.pass(5 * time.Minute)
+		_, err := a.lease(agentapi.PhaseFinal, 1)
+		h.must(err)
+	}
+	h.is(scope, p, pod.Deleting)
+	h.store.setFull(false)
+	h.must(a.sync(true))
+	h.work()
+	h.is(scope, p, pod.Deleted)
+	if v := h.volume(scope, p); v.HeadSeq != 2 {
+		t.Errorf("the volume: %+v", v)
+	}
+	for key := range h.store.objects {
+		if strings.HasPrefix(key, "health") {
+			t.Errorf("%s is left in the store", key)
+		}
+	}
+}
+
 // A machine that disappears in its last sync ends the pod within a minute.
 func TestMachineLostInItsLastSync(t *testing.T) {
 	t.Parallel()

@@ -45,6 +45,7 @@ type memory struct {
 	mu      sync.Mutex
 	objects map[string][]byte
 	down    bool
+	full    bool // it takes nothing more
 }
 
 func (m *memory) lock() (func(), error) {
@@ -62,6 +63,9 @@ func (m *memory) Put(_ context.Context, key string, body []byte) error {
 		return err
 	}
 	defer unlock()
+	if m.full {
+		return blob.ErrUnavailable
+	}
 	if _, ok := m.objects[key]; ok {
 		return blob.ErrExists
 	}
@@ -145,6 +149,12 @@ func (m *memory) setDown(down bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.down = down
+}
+
+func (m *memory) setFull(full bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.full = full
 }
 
 // A harbour is the service with all it stands on: real but for the clouds, the
