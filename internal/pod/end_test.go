@@ -257,6 +257,55 @@ func TestAFullStoreEndsNoLastSync(t *testing.T) {
 	}
 }
 
+// A machine that its cloud's list leaves out, for once or because it is new, is
+// asked to end all the same.
+func TestAMachineThatAListLeavesOutIsEnded(t *testing.T) {
+	t.Parallel()
+	for name, hide := range map[string]func(h *harbour, m *machine){
+		"a list without it": func(h *harbour, _ *machine) { h.a.blind = true },
+		"a list that is late": func(h *harbour, m *machine) {
+			h.a.mu.Lock()
+			defer h.a.mu.Unlock()
+			m.listed = h.clock.Wall().Add(10 * time.Minute)
+		},
+	} {
+		h := newHarbour(t, hearing)
+		scope := h.team(team.Pro, 100*money.Dollar)
+		p := h.rent(scope)
+		h.work()
+		hide(h, h.a.one())
+		h.must(h.Delete(t.Context(), scope, p.ID))
+		h.work()
+		h.pass(10 * time.Second)
+		if left := h.a.names(); len(left) != 0 {
+			t.Errorf("%s: %q runs on", name, left)
+		}
+	}
+}
+
+// A machine that is not listed, and whose id its cloud refuses in words of its
+// own, is not asked for for ever.
+func TestTheEndOfAMachineThatIsGoneIsNotAskedForEver(t *testing.T) {
+	t.Parallel()
+	h := newHarbour(t, hearing)
+	scope := h.team(team.Pro, 100*money.Dollar)
+	p := h.rent(scope)
+	h.work()
+	h.a.vanish(h.a.one().Name)
+	refusals := make([]error, 1000)
+	for i := range refusals {
+		refusals[i] = errCut
+	}
+	h.a.answers(nil, refusals)
+	h.must(h.Delete(t.Context(), scope, p.ID))
+	h.pass(20 * time.Minute)
+	asked := h.a.count("terminate")
+	h.pass(20 * time.Minute)
+	if again := h.a.count("terminate"); asked == 0 || again != asked {
+		t.Errorf("asked %d times, then %d times", asked, again)
+	}
+}
+
 // A machine that disappears in its last sync ends the pod within a minute.
 func TestMachineLostInItsLastSync(t *testing.T) {
 	t.Parallel()

@@ -92,6 +92,10 @@ func (s *Service) tryLater(ctx context.Context, in *Instance) error {
 	return nil
 }
 
+// unlistedFor is how long the end of a machine that is not listed is asked for
+// when its cloud does not say that it is gone.
+const unlistedFor = 15 * time.Minute
+
 // end asks for the end of a machine and reports whether the provider confirms it.
 func (s *Service) end(ctx context.Context, in *Instance) (bool, error) {
 	// One that ended by itself is terminated too: its disk may be there still.
@@ -99,22 +103,29 @@ func (s *Service) end(ctx context.Context, in *Instance) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if !found {
+	wall := s.Clock.Wall()
+	switch {
+	case !found && in.Ref == "":
 		// A machine whose making was unclear may still appear.
-		unclear := in.Ref == "" && s.Clock.Wall().Sub(in.CreatedWallAt) < s.Limits.LaunchFor+s.appearsIn(in)
-		return !unclear, nil
-	}
-	if m.State == provider.Terminating {
+		return wall.Sub(in.CreatedWallAt) >= s.Limits.LaunchFor+s.appearsIn(in), nil
+	case !found:
+		// A list may be late with a machine, or leave it out for once: what has an
+		// id is asked to end all the same.
+		m.Ref = in.Ref
+	case m.State == provider.Terminating:
 		return false, nil
 	}
 	call, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	err = s.Adapters[in.Provider].Terminate(call, m.Ref)
 	s.noteCall(ctx, in.Provider, offer.CallOther, err)
-	if err != nil {
-		if errors.Is(err, provider.ErrNotYet) {
-			return false, nil
-		}
+	switch {
+	case err == nil:
+	case !found && wall.Sub(in.StateWallAt) >= unlistedFor:
+		return true, nil // its cloud has other words for an id that it does not know any more
+	case errors.Is(err, provider.ErrNotYet):
+		return false, nil
+	default:
 		return false, err
 	}
 	_, found, err = s.find(ctx, in)
