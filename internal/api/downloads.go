@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -147,7 +148,7 @@ func (s *server) getArchive(ctx context.Context, p team.Person, in PathIn) (*hum
 		if err == nil {
 			return
 		}
-		if ctx.Err() == nil {
+		if ctx.Err() == nil && !errors.Is(err, volume.ErrLocked) {
 			s.Logger.ErrorContext(ctx, "an archive broke off", "volume", in.ID, "version", in.Version, "err", err)
 		}
 		panic(http.ErrAbortHandler) // an archive that ends early must not look whole

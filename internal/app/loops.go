@@ -132,6 +132,7 @@ func (a *App) always() []loop {
 		{"snapshots", 10 * time.Second, a.volumes.PublishDue},
 		{"purge", time.Minute, a.meter.PurgeSweep},
 		{"volume keys", time.Minute, a.volumes.LockDue},
+		{"locked volumes", 2 * time.Second, a.volumes.FollowLocks},
 		{"staged snapshots", time.Hour, a.volumes.SweepStaging},
 		{"collection", time.Minute, a.volumes.CollectDue},
 		{"garbage", 10 * time.Minute, a.volumes.SweepGarbage},

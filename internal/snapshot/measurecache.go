@@ -119,7 +119,7 @@ func (c *MeasureCache) index(ctx context.Context, src Reader, key *Key, ids []ID
 	for _, id := range read { // also of a read that was called off: their packs are in the index
 		v.loaded[id] = true
 	}
-	c.weigh(v)
+	c.weigh(key.macK, v)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -148,10 +148,30 @@ func (c *MeasureCache) volume(name [16]byte) *volumeIndex {
 	return v
 }
 
-// weigh drops the indexes that were not used for longest, until the others fit.
-func (c *MeasureCache) weigh(v *volumeIndex) {
+// Forget drops what is known of the volume that a key opens.
+func (c *MeasureCache) Forget(key Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for k, e := range c.trees {
+		if k.volume == key.macK {
+			c.order.Remove(e)
+			delete(c.trees, k)
+		}
+	}
+	if v := c.volumes[key.macK]; v != nil {
+		c.blobs -= v.blobs
+		delete(c.volumes, key.macK)
+		c.recent = slices.DeleteFunc(c.recent, func(n [16]byte) bool { return n == key.macK })
+	}
+}
+
+// weigh drops the indexes that were not used for longest, until the others fit.
+func (c *MeasureCache) weigh(name [16]byte, v *volumeIndex) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.volumes[name] != v { // it was dropped while it was read
+		return
+	}
 	n := v.index.size()
 	c.blobs += n - v.blobs
 	v.blobs = n

@@ -23,6 +23,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"homeport.dev/homeport/internal/blob"
 	"homeport.dev/homeport/internal/snapshot"
 )
 
@@ -385,4 +386,37 @@ func TestChangesAreCounted(t *testing.T) {
 	if got, err := snapshot.Compare(t.Context(), first, first, 0); err != nil || got != (snapshot.Changes{}) {
 		t.Errorf("with itself: %+v, %v", got, err)
 	}
+}
+
+// What is forgotten of a volume is read from the store again, or not at all.
+// Other volumes stay known.
+func TestAForgottenVolumeIsNotInTheCaches(t *testing.T) {
+	t.Parallel()
+	folders, indexes := snapshot.NewFolderCache(1<<20), snapshot.NewMeasureCache(1000)
+	read := func(v *volume) error {
+		view, err := snapshot.OpenView(t.Context(), v.reader(), v.key, v.head.Tree, indexes, folders)
+		if err != nil {
+			return err
+		}
+		if _, _, err = view.List(t.Context(), "", 0, 10); err != nil {
+			return err
+		}
+		_, err = snapshot.Measure(t.Context(), v.reader(), v.key, v.head.Tree, indexes)
+		return err
+	}
+	one, other := newVolume(t), newVolume(t)
+	for _, v := range []*volume{one, other} {
+		root := t.TempDir()
+		fill(t, root, 10, 3)
+		v.sync(v.syncer(root, t.TempDir(), nil))
+		must(t, read(v))
+		must(t, v.store.Purge(t.Context(), prefix))
+		must(t, read(v)) // all of it is remembered
+	}
+	folders.Forget(one.key)
+	indexes.Forget(one.key)
+	if err := read(one); !errors.Is(err, blob.ErrNotFound) && !errors.Is(err, snapshot.ErrDamaged) {
+		t.Errorf("a forgotten volume is read: %v", err)
+	}
+	must(t, read(other))
 }

@@ -62,6 +62,18 @@ func (c *FolderCache) add(key treeKey, entries []entry) {
 	}
 }
 
+// Forget drops the folders of the volume that a key opens.
+func (c *FolderCache) Forget(key Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k, e := range c.folders {
+		if k.volume == key.macK {
+			c.held -= c.order.Remove(e).(*cachedFolder).weight
+			delete(c.folders, k)
+		}
+	}
+}
+
 // weightOf is about what entries take in memory, in bytes.
 func weightOf(entries []entry) int64 {
 	const each = 256

@@ -107,6 +107,9 @@ func (f *File) Read(p []byte) (int, error) {
 	if f.pos >= f.Size {
 		return 0, io.EOF
 	}
+	if err := f.ctx.Err(); err != nil { // also while there is something left in memory
+		return 0, fmt.Errorf("read file: %w", err)
+	}
 	if f.pos < f.now.from || f.pos >= f.now.to {
 		if err := f.move(); err != nil {
 			return 0, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 
 	"github.com/google/uuid"
@@ -86,9 +87,11 @@ func (s *Service) view(ctx context.Context, v state, version Version) (*snapshot
 	for i, o := range rows {
 		indexes[i] = snapshot.ID(o.ID)
 	}
+	ctx, done := s.opened.begin(ctx, v)
+	defer done()
 	src := snapshot.StoreReader(s.Store, v.prefix(), indexes)
 	view, err := snapshot.OpenView(ctx, src, k.master, snapshot.ID(version.TreeID), s.measured, s.folders)
-	if err != nil {
+	if err = becauseLocked(ctx, err); err != nil {
 		return nil, fmt.Errorf("open version %d of volume %s: %w", version.Seq, v.ID, err)
 	}
 	return view, nil
@@ -110,8 +113,10 @@ func (o *Open) damaged(ctx context.Context, err error) error {
 // List returns up to limit entries of a folder from offset on, folders first,
 // and how many there are.
 func (o *Open) List(ctx context.Context, path string, offset, limit int) ([]snapshot.Node, int, error) {
+	ctx, done := o.service.opened.begin(ctx, o.volume)
+	defer done()
 	nodes, total, err := o.view.List(ctx, path, offset, limit)
-	if err != nil {
+	if err = becauseLocked(ctx, err); err != nil {
 		return nil, 0, o.damaged(ctx, err)
 	}
 	return nodes, total, nil
@@ -129,41 +134,64 @@ func (f *File) Close() {
 	f.done()
 }
 
-// File opens a file. Another fault is ErrDownloads.
+// File opens a file; reading it ends when the volume is locked. Another fault is
+// ErrDownloads.
 func (o *Open) File(ctx context.Context, path string) (*File, error) {
-	done, err := o.service.downloads.begin(o.volume.TeamID)
+	ctx, done, err := o.download(ctx)
 	if err != nil {
 		return nil, err
 	}
 	f, err := o.view.OpenFile(ctx, path)
-	if err != nil {
+	if err = becauseLocked(ctx, err); err != nil {
 		done()
 		return nil, o.damaged(ctx, err)
 	}
 	return &File{File: f, done: done}, nil
 }
 
+// download begins one. The fault is ErrDownloads.
+func (o *Open) download(ctx context.Context) (_ context.Context, done func(), err error) {
+	counted, err := o.service.downloads.begin(o.volume.TeamID)
+	if err != nil {
+		return ctx, nil, err
+	}
+	ctx, read := o.service.opened.begin(ctx, o.volume)
+	return ctx, func() {
+		read()
+		counted()
+	}, nil
+}
+
 // An Archive is a folder of a version, to be written as a tar archive. Close it.
 type Archive struct {
 	*snapshot.Archive
+	of   *Open
 	done func()
 }
 
 // Close ends the download.
 func (a *Archive) Close() { a.done() }
 
+// WriteTo is snapshot.Archive's; another fault is ErrLocked, when the volume is
+// locked meanwhile.
+func (a *Archive) WriteTo(ctx context.Context, w io.Writer) error {
+	ctx, done := a.of.service.opened.begin(ctx, a.of.volume)
+	defer done()
+	return becauseLocked(ctx, a.Archive.WriteTo(ctx, w))
+}
+
 // Archive opens a folder as an archive. Another fault is ErrDownloads.
 func (o *Open) Archive(ctx context.Context, path string) (*Archive, error) {
-	done, err := o.service.downloads.begin(o.volume.TeamID)
+	ctx, done, err := o.download(ctx)
 	if err != nil {
 		return nil, err
 	}
 	a, err := o.view.OpenArchive(ctx, path)
-	if err != nil {
+	if err = becauseLocked(ctx, err); err != nil {
 		done()
 		return nil, o.damaged(ctx, err)
 	}
-	return &Archive{Archive: a, done: done}, nil
+	return &Archive{Archive: a, of: o, done: done}, nil
 }
 
 // downloads counts those that run on this node, by team.

@@ -99,9 +99,17 @@ func (s *Service) Collect(ctx context.Context, volumeID uuid.UUID) (more bool, e
 	if err != nil || c == nil {
 		return false, err
 	}
+	ctx, done := s.opened.begin(ctx, c.volume)
+	defer done()
+	more, err = c.run(ctx)
+	return more, becauseLocked(ctx, err)
+}
+
+// run is Collect, from when the volume is read.
+func (c *collection) run(ctx context.Context) (more bool, err error) {
 	usages, err := snapshot.Usages(ctx, c.reader(), c.key, c.kept.Roots)
 	if err != nil {
-		return false, fmt.Errorf("collect volume %s: %w", volumeID, err)
+		return false, fmt.Errorf("collect volume %s: %w", c.volume.ID, err)
 	}
 	drop, again, worth := planCollection(usages, len(c.indexes))
 	if !worth {
@@ -112,12 +120,12 @@ func (s *Service) Collect(ctx context.Context, volumeID uuid.UUID) (more bool, e
 	}
 	made, err := snapshot.Repack(ctx, c.reader(), c.key, c.kept.Roots, drop, c.put)
 	if err != nil {
-		return false, fmt.Errorf("collect volume %s: %w", volumeID, err)
+		return false, fmt.Errorf("collect volume %s: %w", c.volume.ID, err)
 	}
 	if err := c.finish(ctx, drop, made); err != nil {
 		return false, err
 	}
-	s.Logger.InfoContext(ctx, "a volume was collected", "volume", volumeID, "replaced", len(drop), "new_packs", len(made.Packs),
+	c.Logger.InfoContext(ctx, "a volume was collected", "volume", c.volume.ID, "replaced", len(drop), "new_packs", len(made.Packs),
 		"versions_dropped", len(c.kept.Expired))
 	return again, nil
 }

@@ -158,6 +158,7 @@ func (s *Service) openKeys(v state) (keys, error) {
 		return keys{}, fmt.Errorf("read the key of volume %s: %w", v.ID, err)
 	}
 	if v.TeamKey {
+		s.opened.note(v.ID, k.master)
 		k.chunker, err = k.master.ChunkerKey()
 		return k, err
 	}

@@ -179,6 +179,8 @@ func (s *Service) lastGood(ctx context.Context, x suspect) (*int64, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx, done := s.opened.begin(ctx, v)
+	defer done()
 	src := snapshot.StoreReader(s.Store, v.prefix(), idsOf(indexes))
 	for _, one := range versions {
 		uses, err := snapshot.Uses(ctx, src, k.master, snapshot.ID(one.TreeID), []snapshot.ID{snapshot.ID(x.ID)})

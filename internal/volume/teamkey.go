@@ -151,17 +151,22 @@ func (s *Service) tryKey(ctx context.Context, scope team.Scope, volumeID uuid.UU
 
 const sqlLockKey = `update volume set key_sealed = null, unlocked_until = null where id = $1`
 
-// Lock forgets what opens a volume without its team's key. The faults are
+// Lock forgets what opens a volume without its team's key, and ends whatever
+// reads it: here at once, on other nodes by FollowLocks. The faults are
 // ErrNotFound, also for a volume in the trash, ErrNoKey, ErrInUse and those of a
 // scope that may not use the team.
 func (s *Service) Lock(ctx context.Context, scope team.Scope, volumeID uuid.UUID) (Volume, error) {
-	return s.changeLock(ctx, scope, volumeID, func(tx pgx.Tx, v Volume) error {
+	v, err := s.changeLock(ctx, scope, volumeID, func(tx pgx.Tx, v Volume) error {
 		if v.CurrentlyUsed {
 			return ErrInUse
 		}
 		_, err := tx.Exec(ctx, sqlLockKey, volumeID)
 		return err
 	})
+	if err == nil {
+		s.opened.lock(volumeID)
+	}
+	return v, err
 }
 
 // mayLock holds that a volume can be locked and unlocked.

@@ -7,11 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -275,4 +277,101 @@ func tryRestic(t *testing.T, repository, password string, args ...string) (strin
 		t.Error(err)
 	}
 	return string(out), err
+}
+
+// A lock ends what reads the volume: at once on the node that locks it, with the
+// next look on the others.
+func TestALockEndsWhatReadsTheVolume(t *testing.T) {
+	t.Parallel()
+	w := newVault(t)
+	other := volume.New(w.Deps)
+	type reader struct {
+		file *volume.File
+		tar  *volume.Archive
+		open *volume.Open
+	}
+	read := func(s *volume.Service) (r reader) {
+		var err error
+		r.open, err = s.OpenVersion(t.Context(), w.scope, w.volume.ID, volume.Latest)
+		w.must(err)
+		r.file, err = r.open.File(t.Context(), "weights.bin")
+		w.must(err)
+		if _, err := r.file.Read(make([]byte, 10)); err != nil {
+			t.Error(err)
+		}
+		r.tar, err = r.open.Archive(t.Context(), "")
+		w.must(err)
+		return r
+	}
+	ended := func(node string, r reader) {
+		t.Helper()
+		if n, err := io.Copy(io.Discard, r.file); err == nil || n > 0 {
+			t.Errorf("%s: %d more bytes of the file, %v", node, n, err)
+		}
+		if err := r.tar.WriteTo(t.Context(), io.Discard); !errors.Is(err, volume.ErrLocked) {
+			t.Errorf("%s: the archive: %v", node, err)
+		}
+		if _, _, err := r.open.List(t.Context(), "runs", 0, 10); !errors.Is(err, volume.ErrLocked) {
+			t.Errorf("%s: a folder: %v", node, err)
+		}
+		r.file.Close()
+		r.tar.Close()
+	}
+	here, there := read(w.Service), read(other)
+	w.must(other.FollowLocks(t.Context()))
+	if _, _, err := there.open.List(t.Context(), "runs", 0, 10); err != nil {
+		t.Error(err)
+	}
+	slow := &gate{at: make(chan struct{}), open: make(chan struct{})}
+	running := make(chan error, 1)
+	archive := read(w.Service).tar
+	go func() { running <- archive.WriteTo(t.Context(), slow) }()
+	<-slow.at
+	w.lock(w.scope, w.volume.ID)
+	close(slow.open)
+	if err := <-running; !errors.Is(err, volume.ErrLocked) {
+		t.Errorf("an archive that was being written: %v", err)
+	}
+	ended("here", here)
+	w.must(other.FollowLocks(t.Context()))
+	ended("another node", there)
+
+	w.unlock(w.scope, w.volume.ID, w.key)
+	again := read(other)
+	if text, err := io.ReadAll(again.file); err != nil || len(text) != 1<<20-10 {
+		t.Errorf("%d bytes after it was unlocked again, %v", len(text), err)
+	}
+	again.file.Close()
+	again.tar.Close()
+}
+
+// A gate holds up its first write.
+type gate struct {
+	at, open chan struct{}
+	once     sync.Once
+}
+
+func (g *gate) Write(p []byte) (int, error) {
+	g.once.Do(func() {
+		close(g.at)
+		<-g.open
+	})
+	return len(p), nil
+}
+
+// A collection of a volume that is locked meanwhile ends, and waits.
+func TestALockEndsACollection(t *testing.T) {
+	t.Parallel()
+	w := newVault(t)
+	node := volume.New(w.Deps)
+	reads := 0
+	node.Store = watched{w.Deps.Store, func(string) {
+		if reads++; reads == 1 { // by another node, of which this one hears
+			w.lock(w.scope, w.volume.ID)
+			w.must(node.FollowLocks(t.Context()))
+		}
+	}}
+	if _, err := node.Collect(t.Context(), w.volume.ID); !errors.Is(err, volume.ErrLocked) {
+		t.Errorf("a collection of a volume that was locked: %v", err)
+	}
 }

@@ -169,6 +169,7 @@ type Service struct {
 	Deps
 	measured  *snapshot.MeasureCache
 	folders   *snapshot.FolderCache
+	opened    *opened
 	downloads downloads
 	keyFiles  chan struct{} // a place for each that is made or opened
 }
@@ -182,8 +183,13 @@ const (
 
 // New returns the service.
 func New(d Deps) *Service {
-	return &Service{
+	s := &Service{
 		Deps: d, measured: snapshot.NewMeasureCache(cachedTrees), folders: snapshot.NewFolderCache(cachedFolders),
 		keyFiles: make(chan struct{}, keyFilesAtOnce),
 	}
+	s.opened = newOpened(func(key snapshot.Key) {
+		s.measured.Forget(key)
+		s.folders.Forget(key)
+	})
+	return s
 }
