@@ -52,26 +52,71 @@ func Usages(ctx context.Context, src Reader, key Key, roots []ID) ([]Usage, erro
 	return usages, nil
 }
 
-// mark finds the blobs that the trees need, by type and position.
-func (v *volumeReader) mark(ctx context.Context, roots []ID) (live [2][]bool, err error) {
+// Fitting says how many of the snapshots, from the first root on, need no more
+// than so many bytes together, as stored; the first always fits. The faults are
+// those of Usages.
+func Fitting(ctx context.Context, src Reader, key Key, roots []ID, most int64) (int, error) {
+	v, err := openVolume(ctx, src, key)
+	if err != nil {
+		return 0, err
+	}
+	all := int64(0)
+	for t := range v.index.table {
+		table := &v.index.table[t]
+		for pos := range uint32(table.n) {
+			all += int64(table.at(pos).length)
+		}
+	}
+	if all <= most { // without a look at the trees
+		return len(roots), nil
+	}
+	live, needed := v.unmarked(), int64(0)
+	for i := range roots {
+		n, err := v.markMore(ctx, live, roots[i:i+1])
+		if err != nil {
+			return 0, fmt.Errorf("weigh snapshots: %w", err)
+		}
+		if needed += n; needed > most {
+			return max(i, 1), nil
+		}
+	}
+	return len(roots), nil
+}
+
+// unmarked is what mark begins with.
+func (v *volumeReader) unmarked() (live [2][]bool) {
 	for t := range live {
 		live[t] = make([]bool, v.index.table[t].n)
 	}
+	return live
+}
+
+// mark finds the blobs that the trees need, by type and position.
+func (v *volumeReader) mark(ctx context.Context, roots []ID) (live [2][]bool, err error) {
+	live = v.unmarked()
+	_, err = v.markMore(ctx, live, roots)
+	return live, err
+}
+
+// markMore marks the blobs that further trees need, and returns the bytes of
+// those that were not marked before.
+func (v *volumeReader) markMore(ctx context.Context, live [2][]bool, roots []ID) (fresh int64, err error) {
 	todo := slices.Clone(roots)
 	for len(todo) > 0 {
 		id := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		pos, ok := v.index.table[treeBlob].find(id)
 		if !ok {
-			return live, ErrDamaged.Because(fmt.Errorf("tree %s is in no index", id))
+			return fresh, ErrDamaged.Because(fmt.Errorf("tree %s is in no index", id))
 		}
 		if live[treeBlob][pos] {
 			continue
 		}
 		live[treeBlob][pos] = true
+		fresh += int64(v.index.table[treeBlob].at(pos).length)
 		entries, err := v.trees.read(ctx, id)
 		if err != nil {
-			return live, err
+			return fresh, err
 		}
 		for i := range entries {
 			e := &entries[i]
@@ -82,16 +127,19 @@ func (v *volumeReader) mark(ctx context.Context, roots []ID) (live [2][]bool, er
 			for n := range e.blobs() {
 				pos, ok := v.index.table[dataBlob].find(e.blob(n))
 				if !ok {
-					return live, ErrDamaged.Because(fmt.Errorf("blob %s is in no index", e.blob(n)))
+					return fresh, ErrDamaged.Because(fmt.Errorf("blob %s is in no index", e.blob(n)))
 				}
-				live[dataBlob][pos] = true
+				if !live[dataBlob][pos] {
+					live[dataBlob][pos] = true
+					fresh += int64(v.index.table[dataBlob].at(pos).length)
+				}
 			}
 		}
 		if len(todo) > maxEntries {
-			return live, ErrTooLarge
+			return fresh, ErrTooLarge
 		}
 	}
-	return live, nil
+	return fresh, nil
 }
 
 // A Repacked is a smaller form of a volume, stored beside the old one: when

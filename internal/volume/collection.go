@@ -107,11 +107,18 @@ func (s *Service) Collect(ctx context.Context, volumeID uuid.UUID) (more bool, e
 
 // run is Collect, from when the volume is read.
 func (c *collection) run(ctx context.Context) (more bool, err error) {
+	if err := c.thin(ctx); err != nil {
+		return false, err
+	}
 	usages, err := snapshot.Usages(ctx, c.reader(), c.key, c.kept.Roots)
 	if err != nil {
 		return false, fmt.Errorf("collect volume %s: %w", c.volume.ID, err)
 	}
-	drop, again, worth := planCollection(usages, len(c.indexes))
+	strays, err := c.strays(ctx, usages)
+	if err != nil {
+		return false, err
+	}
+	drop, again, worth := planCollection(append(usages, strays...), len(c.indexes))
 	if !worth {
 		if len(c.kept.Expired) == 0 {
 			return false, nil
@@ -160,6 +167,41 @@ func (s *Service) beginCollection(ctx context.Context, volumeID uuid.UUID) (*col
 	// What a later commit brought is not looked at: nothing of it is replaced.
 	c.indexes = slices.DeleteFunc(c.indexes, func(o object) bool { return *o.CommittedSeq > c.kept.HeadSeq })
 	return c, nil
+}
+
+// thin lets go of the oldest versions when all that are kept hold more than
+// KeptMost together: who rewrites a large volume all day pays for one of them.
+func (c *collection) thin(ctx context.Context) error {
+	fit, err := snapshot.Fitting(ctx, c.reader(), c.key, c.kept.Roots, cmp.Or(c.KeptMost, keptMost))
+	if err != nil {
+		return fmt.Errorf("weigh the versions of volume %s: %w", c.volume.ID, err)
+	}
+	if fit < len(c.kept.Roots) {
+		c.Logger.InfoContext(ctx, "the versions of a volume hold too much: the oldest go", "volume", c.volume.ID, "versions", len(c.kept.Roots)-fit)
+	}
+	c.kept.Expired = append(c.kept.Expired, c.kept.seqs[fit:]...)
+	c.kept.Roots, c.kept.seqs = c.kept.Roots[:fit], c.kept.seqs[:fit]
+	return nil
+}
+
+// strays are the packs that were committed and are in no index: nothing needs
+// them, and nobody pays for them.
+func (c *collection) strays(ctx context.Context, listed []snapshot.Usage) ([]snapshot.Usage, error) {
+	packs, err := c.listRows(ctx, sqlListPacks, c.volume.ID)
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[snapshot.ID]bool, len(listed))
+	for _, u := range listed {
+		known[u.Pack] = true
+	}
+	var strays []snapshot.Usage
+	for _, o := range packs {
+		if !known[snapshot.ID(o.ID)] && *o.CommittedSeq <= c.kept.HeadSeq {
+			strays = append(strays, snapshot.Usage{Pack: snapshot.ID(o.ID), Kind: snapshot.Kind(o.Kind), Total: o.SizeBytes})
+		}
+	}
+	return strays, nil
 }
 
 func (c *collection) reader() snapshot.Reader {

@@ -2,6 +2,7 @@ package volume_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -549,5 +550,122 @@ func TestTheScrubWaitsForAStoreThatFails(t *testing.T) {
 	found, err := h.ListDamage(t.Context())
 	if err != nil || len(found) != 0 {
 		t.Errorf("damage %+v, %v", found, err)
+	}
+}
+
+// What a pod commits and lists in no index is charged to nobody. It goes.
+func TestPacksThatNoIndexNamesGo(t *testing.T) {
+	t.Parallel()
+	h, store, node := newNode(t)
+	scope := h.team(team.Pro)
+	v := h.create(scope)
+	w := h.writer(t, h.bootPod(scope, v.ID, node))
+	w.write("a", 1, 100<<10)
+	c, err := w.syncer.Run(t.Context(), snapshot.RunOptions{})
+	h.must(err)
+	hidden := make([]byte, 3<<20)
+	o := snapshot.Object{ID: sha256.Sum256(hidden), Kind: snapshot.KindData, Size: int64(len(hidden))}
+	h.must(w.pod.Put(t.Context(), o, hidden))
+	in := agentapi.Commit{Epoch: w.Epoch, SnapshotID: c.SnapshotID.String(), Snapshot: c.Snapshot, Tree: c.Tree.String()}
+	for _, o := range append(c.Objects, o) {
+		in.Objects = append(in.Objects, wire(o))
+	}
+	_, _, err = w.Commit(t.Context(), w.Attachment, in)
+	h.must(err)
+	w.syncer.Committed(c)
+	h.clock.Advance(time.Second)
+	h.collectNow(v.ID)
+	w.hello()
+	w.write("b", 2, 100<<10)
+	w.save()
+	h.sweep()
+	if got := storedBytes(t, store, v.ID); got > 500<<10 {
+		t.Errorf("%d bytes are stored, of a volume of 200 kB", got)
+	}
+	h.wantWhole(t, store, v.ID, files(t, w.root))
+}
+
+// Who rewrites a volume all day does not fill the store: beyond KeptMost the
+// oldest versions go, and never the newest.
+func TestTheOldestVersionsGoWhenAllHoldTooMuch(t *testing.T) {
+	t.Parallel()
+	h, store, node := newNode(t)
+	h.Retention = volume.Retention{Last: 20, Hours: 24, Days: 7}
+	h.KeptMost = 1 << 20
+	scope := h.team(team.Pro)
+	v := h.create(scope)
+	w := h.writer(t, h.bootPod(scope, v.ID, node))
+	for i := range 8 {
+		w.write("checkpoint", uint64(i), 300<<10)
+		w.save()
+	}
+	kept := func() (seqs []int64) {
+		h.collectNow(v.ID)
+		list, err := h.Versions(t.Context(), scope, v.ID)
+		h.must(err)
+		for _, one := range list {
+			seqs = append(seqs, one.Seq)
+		}
+		return seqs
+	}
+	if got := kept(); !slices.Equal(got, []int64{8, 7, 6}) {
+		t.Errorf("versions %v are kept, want 3 of 300 kB each", got)
+	}
+	h.KeptMost = 1
+	if got := kept(); !slices.Equal(got, []int64{8}) {
+		t.Errorf("versions %v are kept, want the newest", got)
+	}
+	w.hello()
+	h.sweep()
+	if got := storedBytes(t, store, v.ID); got > 500<<10 {
+		t.Errorf("%d bytes are stored", got)
+	}
+	h.wantWhole(t, store, v.ID, files(t, w.root))
+}
+
+// What lies in the store of one volume is bounded, whatever is charged of it:
+// beyond that a background sync brings no more file data. Files can be removed,
+// the last sync is taken, and what went makes room.
+func TestWhatIsStoredOfAVolumeIsBounded(t *testing.T) {
+	t.Parallel()
+	h, _, node := newNode(t)
+	h.StoredMost = 700 << 10
+	scope := h.team(team.Pro)
+	v := h.create(scope)
+	w := h.writer(t, h.bootPod(scope, v.ID, node))
+	for i := range 2 {
+		w.write("checkpoint", uint64(i), 300<<10)
+		w.save()
+	}
+	w.write("checkpoint", 2, 300<<10)
+	h.clock.Advance(time.Second)
+	if err := w.commit(t.Context()); !errors.Is(err, volume.ErrQuota) {
+		t.Errorf("the third 300 kB of 700: %v", err)
+	}
+	w.hello()
+	h.release(w.Attachment)
+	h.clock.Advance(49 * time.Hour)
+	h.collectNow(v.ID) // lets go of the first version, and of what was not committed
+	h.sweep()
+
+	w = h.writer(t, h.bootPod(scope, v.ID, node))
+	w.write("checkpoint", 3, 300<<10)
+	w.save()
+	w.write("checkpoint", 4, 300<<10)
+	h.clock.Advance(time.Second)
+	if err := w.commit(t.Context()); !errors.Is(err, volume.ErrQuota) {
+		t.Errorf("900 kB of 700: %v", err)
+	}
+	c, err := w.syncer.Run(t.Context(), snapshot.RunOptions{})
+	h.must(err)
+	in := agentapi.Commit{
+		Epoch: w.Epoch, SnapshotID: c.SnapshotID.String(), Snapshot: c.Snapshot, Tree: c.Tree.String(), Parent: c.Parent.String(), Final: true,
+	}
+	for _, o := range c.Objects {
+		in.Objects = append(in.Objects, wire(o))
+	}
+	w.Attachment.Final = true
+	if _, final, err := w.Commit(t.Context(), w.Attachment, in); err != nil || !final {
+		t.Errorf("the last sync: %v, %v", final, err)
 	}
 }

@@ -2,9 +2,11 @@ package volume
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"homeport.dev/homeport/internal/agentapi"
 	"homeport.dev/homeport/internal/snapshot"
@@ -50,6 +52,27 @@ func (s *Service) check(ctx context.Context, v state, p *proposal) error {
 	}
 	if refusesCommit(v.SizeBytes, p.measured.Bytes, p.final) {
 		return ErrQuota
+	}
+	return s.checkStored(ctx, v, p)
+}
+
+const sqlSumStored = `
+select ((select coalesce(sum(size_bytes), 0) from volume_pack where volume_id = $1)
+  + (select coalesce(sum(size_bytes), 0) from volume_garbage where volume_id = $1 and condemned_at > $2))::bigint`
+
+// checkStored holds what lies in the store of a volume, whatever of it is
+// charged, to StoredMost. Who removes files, or ends, is not held up. The fault
+// is ErrQuota.
+func (s *Service) checkStored(ctx context.Context, v state, p *proposal) error {
+	if p.final || !slices.ContainsFunc(p.objects, func(o object) bool { return o.Kind == agentapi.KindData }) {
+		return nil
+	}
+	var stored int64
+	if err := s.Pool.QueryRow(ctx, sqlSumStored, v.ID, s.Clock.Now().Add(-garbageFor)).Scan(&stored); err != nil {
+		return fmt.Errorf("sum what is stored of volume %s: %w", v.ID, err)
+	}
+	if stored > cmp.Or(s.StoredMost, storedMost) {
+		return ErrQuota.With("More was written to this volume lately than can be kept. Background sync goes on by itself within a day or two.")
 	}
 	return nil
 }

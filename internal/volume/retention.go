@@ -66,6 +66,7 @@ type Kept struct {
 	HeadSeq int64         // when this was read; 0: nothing is committed
 	Roots   []snapshot.ID // root trees of the versions that are kept
 	Expired []int64       // seq of those that nobody sees any more
+	seqs    []int64       // of Roots: newest first
 }
 
 // Kept says which of a volume's snapshots are kept now. Who deletes what the
@@ -81,7 +82,7 @@ func (s *Service) Kept(ctx context.Context, volumeID uuid.UUID) (Kept, error) {
 	kept, expired := s.Retention.keep(all, s.Clock.Now())
 	var k Kept
 	for _, v := range kept {
-		k.Roots = append(k.Roots, snapshot.ID(v.TreeID))
+		k.Roots, k.seqs = append(k.Roots, snapshot.ID(v.TreeID)), append(k.seqs, v.Seq)
 		k.HeadSeq = max(k.HeadSeq, v.Seq)
 	}
 	for _, v := range expired {

@@ -37,6 +37,9 @@ const (
 	QuotaBytes    = 500_000_000_000   // what a volume holds
 	refuseBytes   = 525_000_000_000   // background syncs are refused above (105 %)
 	HardStopBytes = 1_000_000_000_000 // nothing at all is taken above
+
+	keptMost   = 3 * QuotaBytes  // see Deps
+	storedMost = 10 * QuotaBytes // see Deps
 )
 
 // Faults of this package.
@@ -157,6 +160,13 @@ type Deps struct {
 	OnFinal func(ctx context.Context, volumeID, podID uuid.UUID) error
 	// Retention says which versions are kept. The zero one keeps the newest only.
 	Retention Retention
+	// KeptMost bounds, in bytes as stored, what all kept versions of a volume hold
+	// together: beyond it the oldest go, but never the newest. 0 = 1,500 GB.
+	KeptMost int64
+	// StoredMost is how many bytes of a volume may lie in the store before a pod's
+	// background syncs with new file data are refused: versions that will go, and
+	// what went less than a day ago, count. 0 = 5,000 GB.
+	StoredMost int64
 	// KeepGarbage is how long what a collection replaced stays in the store, so
 	// that an older backup of the database finds it; less than a day is a day.
 	KeepGarbage time.Duration
