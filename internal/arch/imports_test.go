@@ -82,6 +82,7 @@ var may = map[string]string{
 	"bintest":                         "",
 	"pg/pgtest":                       "pg",
 	"blob/blobtest":                   "blob fault",
+	"dns/dnstest":                     "",
 	"provider/providertest":           "provider fault money clock id",
 	"provider/providertest/cloudtest": "clock id",
 	"provider/docker/dockertest":      "id",

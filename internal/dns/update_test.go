@@ -4,94 +4,39 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/netip"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	miekg "github.com/miekg/dns"
 
 	"homeport.dev/homeport/internal/clock"
 	"homeport.dev/homeport/internal/dns"
+	"homeport.dev/homeport/internal/dns/dnstest"
 )
 
-// The keys that the zone of a nameServer knows: only the first may update it.
 const (
-	ownKey   = "hmac-sha256:homeport:c2hhcmVkIGJ5IHRoZSB0ZXN0cw=="
-	otherKey = "hmac-sha512:reader:bWF5IG9ubHkgcmVhZCB0aGUgem9uZQ=="
+	ownKey   = dnstest.Key
+	otherKey = dnstest.OtherKey
 )
 
-const namedConf = `
-options { directory "%[1]s"; listen-on port %[2]d { 127.0.0.1; }; listen-on-v6 { none; }; pid-file none; session-keyfile none;
-  recursion no; dnssec-validation no; allow-new-zones no; notify no; };
-controls { };
-key "homeport" { algorithm hmac-sha256; secret "c2hhcmVkIGJ5IHRoZSB0ZXN0cw=="; };
-key "reader" { algorithm hmac-sha512; secret "bWF5IG9ubHkgcmVhZCB0aGUgem9uZQ=="; };
-zone "pods.example.test" { type primary; file "%[1]s/zone"; allow-update { key "homeport"; }; };
-`
-
-const zoneText = `$TTL 60
-@ IN SOA ns hostmaster 1 60 60 600 60
-@ IN NS ns
-ns IN A 127.0.0.1
-`
-
-// nameServer runs Debian's BIND for the zone pods.example.test. It returns its
+// nameServer runs a name server for the zone pods.example.test. It returns its
 // address and a way to look names up in it.
 func nameServer(t *testing.T) (string, *net.Resolver) {
 	t.Helper()
-	program := "/usr/sbin/named"
-	if _, err := os.Stat(program); errors.Is(err, fs.ErrNotExist) {
-		t.Fatal("the tests need the name server of Debian: apt-get install bind9")
-	}
-	dir := t.TempDir()
 	probe, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := probe.Addr().(*net.TCPAddr).Port
+	at := probe.Addr().(*net.TCPAddr).AddrPort()
 	_ = probe.Close()
-	for name, text := range map[string]string{"named.conf": fmt.Sprintf(namedConf, dir, port), "zone": zoneText} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var said strings.Builder
-	server := exec.Command(program, "-g", "-n", "1", "-c", filepath.Join(dir, "named.conf"))
-	server.Stderr = &said
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = server.Process.Kill()
-		_ = server.Wait()
-		if t.Failed() {
-			t.Log(said.String())
-		}
-	})
-	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, network, address)
-	}}
-	for range 100 {
-		if _, err := resolver.LookupHost(t.Context(), "ns.pods.example.test."); err == nil {
-			return address, resolver
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	t.Fatal("the name server does not answer")
-	return "", nil
+	return at.String(), dnstest.Start(t, at)
 }
 
 func server(t *testing.T, address, key string) *dns.Server {
 	t.Helper()
-	s, err := dns.NewServer(address, "pods.example.test", key, clock.New())
+	s, err := dns.NewServer(address, dnstest.Zone, key, clock.New())
 	if err != nil {
 		t.Fatal(err)
 	}
