@@ -2,6 +2,7 @@ package cloudtest
 
 import (
 	"net/http"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -31,8 +32,35 @@ type Machine struct {
 	Deadline  string            // when it ends by itself, as it was sent
 	Words     map[string]string // what else the dialect keeps
 	CreatedAt time.Time
-	EndAt     time.Time // zero = nobody asked
+	EndAt     time.Time // zero = nobody asked, or it is on its way
 	fate      string
+	host      Host
+	at        netip.AddrPort // where its host has it; not valid = it has not started
+	ending    chan struct{}  // closed when its host is to end it
+}
+
+// At is where the nth machine of a list is reached: where its host says, else an
+// address that leads nowhere.
+func (m Machine) At(n int, port uint16) netip.AddrPort {
+	if m.host != nil {
+		return m.at
+	}
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(n)}), port)
+}
+
+// A Host runs a double's machines for real, each from its launch to its end.
+type Host interface {
+	// Start runs a machine, and returns where it is reached by SSH.
+	Start(m Machine) (netip.AddrPort, error)
+	// Stop ends a machine, also one that did not start whole.
+	Stop(m Machine) error
+}
+
+// RunOn has all machines from now on run by a host.
+func (c *Cloud) RunOn(h Host) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.host = h
 }
 
 // Add writes a machine into the book, with the fate that the request's fault
@@ -43,9 +71,40 @@ func (c *Cloud) Add(r *http.Request, m Machine) *Machine {
 	if m.Ref == "" {
 		m.Ref = id.New().String()
 	}
-	m.CreatedAt, m.fate = c.Clock.Wall(), Fault(r)
+	m.CreatedAt, m.fate, m.host, m.ending = c.Clock.Wall(), Fault(r), c.host, make(chan struct{})
 	c.book = append(c.book, &m)
-	return &m
+	made := m
+	if m.host != nil {
+		c.later.Go(func() { c.run(&m) })
+	}
+	return &made
+}
+
+// run has a machine's host start it, and end it when its end is asked for.
+func (c *Cloud) run(m *Machine) {
+	c.mu.Lock()
+	of := *m
+	c.mu.Unlock()
+	at, err := m.host.Start(of)
+	if err != nil {
+		c.t.Errorf("machine %s was not started: %v", of.Name, err)
+	}
+	c.mu.Lock()
+	m.at = at
+	if err != nil {
+		m.fate = "boot_fails"
+	}
+	c.mu.Unlock()
+	select {
+	case <-m.ending:
+	case <-c.over:
+	}
+	if err := m.host.Stop(of); err != nil {
+		c.t.Errorf("machine %s was not ended: %v", of.Name, err)
+	}
+	c.mu.Lock()
+	m.EndAt = c.Clock.Wall()
+	c.mu.Unlock()
 }
 
 // End asks for the end of a machine; false = there is none of this reference.
@@ -57,7 +116,10 @@ func (c *Cloud) End(r *http.Request, ref string) bool {
 		if m.Ref != ref || m.state(now) == Ended {
 			continue
 		}
-		if m.EndAt.IsZero() {
+		switch {
+		case m.host != nil:
+			m.end()
+		case m.EndAt.IsZero():
 			m.EndAt = now
 			if Fault(r) == "slow" {
 				m.EndAt = now.Add(endsIn)
@@ -113,6 +175,22 @@ func (c *Cloud) held() []Machine {
 	return list
 }
 
+// end asks a machine's host for its end.
+func (m *Machine) end() {
+	if !m.isEnding() {
+		close(m.ending)
+	}
+}
+
+func (m *Machine) isEnding() bool {
+	select {
+	case <-m.ending:
+		return true
+	default:
+		return false
+	}
+}
+
 // StateOf is what a machine is doing now.
 func (c *Cloud) StateOf(m Machine) State { return m.state(c.Clock.Wall()) }
 
@@ -121,12 +199,14 @@ func (m *Machine) state(now time.Time) State {
 	switch {
 	case !m.EndAt.IsZero() && !now.Before(m.EndAt):
 		return Ended
-	case !m.EndAt.IsZero():
+	case !m.EndAt.IsZero() || m.host != nil && m.isEnding():
 		return Ending
 	case m.fate == "never_boots" || age < bootsIn:
 		return Building
 	case m.fate == "boot_fails":
 		return Failed
+	case m.host != nil && !m.at.IsValid():
+		return Building
 	case m.fate == "no_address" && age < bootsIn+addressIn:
 		return NoAddress
 	}

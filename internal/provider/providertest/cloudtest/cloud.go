@@ -73,6 +73,8 @@ type Cloud struct {
 	book     []*Machine // ended ones, too
 	faults   map[string]*fault
 	requests []Request
+	host     Host // nil: machines are in the book only
+	over     chan struct{}
 	later    sync.WaitGroup
 	check    *checker
 }
@@ -93,13 +95,14 @@ type Request struct {
 // New starts a double; it ends with the test.
 func New(t testing.TB, d Dialect) *Cloud {
 	t.Helper()
-	c := &Cloud{Dialect: d, Clock: clock.New(), t: t, faults: map[string]*fault{}}
+	c := &Cloud{Dialect: d, Clock: clock.New(), t: t, faults: map[string]*fault{}, over: make(chan struct{})}
 	mux := http.NewServeMux()
 	d.Routes(c, mux)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { c.serve(mux, w, r) }))
 	c.URL = server.URL + d.Base
 	t.Cleanup(func() {
 		server.Close()
+		close(c.over)
 		c.later.Wait()
 		c.audit()
 	})

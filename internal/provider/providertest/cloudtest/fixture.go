@@ -2,20 +2,28 @@ package cloudtest
 
 import (
 	"encoding/json"
+	"io/fs"
 	"net/http"
 	"os"
+	"path/filepath"
 	"testing"
 )
 
 // Read decodes a file of JSON, or fails the test.
 func Read(t testing.TB, path string, v any) {
 	t.Helper()
-	b, err := os.ReadFile(path)
+	ReadFS(t, os.DirFS(filepath.Dir(path)), filepath.Base(path), v)
+}
+
+// ReadFS decodes a file of JSON that a double brings along, or fails the test.
+func ReadFS(t testing.TB, files fs.FS, name string, v any) {
+	t.Helper()
+	b, err := fs.ReadFile(files, name)
 	if err == nil {
 		err = json.Unmarshal(b, v)
 	}
 	if err != nil {
-		t.Fatalf("read %s: %v", path, err)
+		t.Fatalf("read %s: %v", name, err)
 	}
 }
 
