@@ -88,12 +88,19 @@ var may = map[string]string{
 	"provider/docker/dockertest":      "id",
 	"provider/providertest/boottest":  "agentedge provider provider/providertest provider/providertest/cloudtest",
 	"team/teamtest":                   "base team",
-	"sim":                             everything,
+
+	// The doubles of the clouds.
+	"provider/shadeform/shadeformtest": doubleRow, "provider/runpod/runpodtest": doubleRow,
+	"provider/lambda/lambdatest": doubleRow, "provider/vast/vasttest": doubleRow, "provider/prime/primetest": doubleRow,
+	"provider/verda/verdatest": doubleRow, "provider/hyperstack/hyperstacktest": doubleRow,
+
+	"sim": everything,
 }
 
 const (
 	providerRow = "provider fault money clock id"
 	cloudRow    = providerRow + " provider/cloudapi provider/gpu provider/place provider/bootstrap"
+	doubleRow   = "id money provider/providertest/cloudtest"
 	everything  = "everything"
 )
 

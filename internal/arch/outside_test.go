@@ -38,7 +38,8 @@ var outsideRules = []outsideRule{
 	},
 	{"math/rand", "sim", "only the simulation rolls dice, from a seed"},
 	{
-		"testing", "pg/pgtest blob/blobtest dns/dnstest provider/providertest provider/providertest/* provider/docker/dockertest team/teamtest bintest sim",
+		"testing", "pg/pgtest blob/blobtest dns/dnstest provider/providertest provider/providertest/* provider/docker/dockertest team/teamtest bintest sim " +
+			"provider/shadeform/* provider/runpod/* provider/lambda/* provider/vast/* provider/prime/* provider/verda/* provider/hyperstack/*",
 		"products do not test themselves",
 	},
 	{"github.com/google/go-cmp", "", "tests only"},

@@ -14,6 +14,7 @@ import (
 	"homeport.dev/homeport/internal/provider"
 	"homeport.dev/homeport/internal/provider/cloudapi"
 	"homeport.dev/homeport/internal/provider/hyperstack"
+	"homeport.dev/homeport/internal/provider/hyperstack/hyperstacktest"
 	"homeport.dev/homeport/internal/provider/providertest"
 	"homeport.dev/homeport/internal/provider/providertest/cloudtest"
 )
@@ -121,12 +122,12 @@ func TestRecordedCatalogueIsUnderstood(t *testing.T) {
 			t.Fatalf("how does Hyperstack spell %s %s?", o.GPUType, o.Socket)
 		}
 		price, _ := o.Price.Float64()
-		a := newAccount(t)
-		a.prices = []map[string]any{{"name": name, "value": price / float64(o.GPUCount)}}
-		a.flavors = map[string]any{"data": []any{map[string]any{"flavors": []any{map[string]any{
+		a := hyperstacktest.NewAccount(t)
+		a.Prices = []map[string]any{{"name": name, "value": price / float64(o.GPUCount)}}
+		a.Flavors = map[string]any{"data": []any{map[string]any{"flavors": []any{map[string]any{
 			"name": o.CloudID, "region_name": o.DataCenterID, "gpu": name, "gpu_count": o.GPUCount, "cpu": o.VCPU, "ram": o.Memory, "disk": 100, "stock_available": true,
 		}}}}}
-		c, _ := freshOf(t, dialect(a))
+		c, _ := freshOf(t, hyperstacktest.Dialect(a))
 		list, err := c.Offers(t.Context())
 		if err != nil || len(list) != 1 {
 			t.Fatalf("%s: %v, %v", o.CloudID, list, err)
@@ -148,7 +149,7 @@ func TestAnAnswerWithoutAListIsNoList(t *testing.T) {
 		"prices": {`null`, `[]`, `{"message":"maintenance"}`}, // without prices nothing is for sale, and nothing is sold out
 	} {
 		for _, body := range bodies {
-			d := dialect(newAccount(t))
+			d := hyperstacktest.Dialect(hyperstacktest.NewAccount(t))
 			d.Refusals[op+"/odd"] = cloudtest.Answer{Status: http.StatusOK, Body: body}
 			c, double := freshOf(t, d)
 			if !double.Inject(t, op, "odd", 1) {
@@ -171,9 +172,9 @@ func TestAnAnswerWithoutAListIsNoList(t *testing.T) {
 // that another node makes meanwhile is taken.
 func TestEnvironmentAndKeyAreMadeOnce(t *testing.T) {
 	t.Parallel()
-	a := newAccount(t)
-	a.environments = []map[string]any{{"id": 7, "name": "theirs", "region": "CANADA-1"}}
-	c, double := freshOf(t, dialect(a))
+	a := hyperstacktest.NewAccount(t)
+	a.Environments = []map[string]any{{"id": 7, "name": "theirs", "region": "CANADA-1"}}
+	c, double := freshOf(t, hyperstacktest.Dialect(a))
 	for i, offer := range []int{0, 1, 4} {
 		l := providertest.Request(t, c, offer)
 		l.Name += string(rune('a' + i))
@@ -192,10 +193,10 @@ func TestEnvironmentAndKeyAreMadeOnce(t *testing.T) {
 		t.Error(err)
 	}
 	var environments, keys []string
-	for _, e := range a.environments {
+	for _, e := range a.Environments {
 		environments = append(environments, e["name"].(string))
 	}
-	for _, k := range a.key {
+	for _, k := range a.Keys {
 		keys = append(keys, k["name"].(string)+" in "+k["environment"].(map[string]any)["name"].(string))
 	}
 	if diff := cmp.Diff([]string{"theirs", "homeport-canada-1", "homeport-norway-1"}, environments); diff != "" {
@@ -212,21 +213,21 @@ func TestAKeyThatAnotherNodeMadeFasterIsTaken(t *testing.T) {
 	t.Parallel()
 	late := map[string]cloudtest.Answer{"first/empty": {Status: 200, Body: `{"status":true,"environments":[],"keypairs":[],"count":0}`}}
 	for _, list := range []string{"GET/core/environments", "GET/core/keypairs"} {
-		a := newAccount(t)
-		first, _ := freshOf(t, dialect(a))
+		a := hyperstacktest.NewAccount(t)
+		first, _ := freshOf(t, hyperstacktest.Dialect(a))
 		l := providertest.Request(t, first, 0)
 		if _, err := first.Launch(t.Context(), l); err != nil {
 			t.Fatal(err)
 		}
-		d := dialect(a)
+		d := hyperstacktest.Dialect(a)
 		d.Refusals[list+"/empty"] = late["first/empty"]
 		c, double := freshOf(t, d)
 		double.Inject(t, list, "empty", 1)
 		if _, err := c.Launch(t.Context(), l); err != nil {
 			t.Errorf("%s: %v", list, err)
 		}
-		a.key[0]["public_key"] = "ssh-ed25519 AAAAAnother"
-		c, double = freshOf(t, dialect(a))
+		a.Keys[0]["public_key"] = "ssh-ed25519 AAAAAnother"
+		c, double = freshOf(t, hyperstacktest.Dialect(a))
 		if _, err := c.Launch(t.Context(), l); !provider.NoMachine(err) || len(double.Machines(t)) > 0 {
 			t.Errorf("a key of ours that is another's: %v", err)
 		}
@@ -236,15 +237,13 @@ func TestAKeyThatAnotherNodeMadeFasterIsTaken(t *testing.T) {
 // TestAPlaceThatIsGoneIsMadeAgain: somebody tidied up the account.
 func TestAPlaceThatIsGoneIsMadeAgain(t *testing.T) {
 	t.Parallel()
-	a := newAccount(t)
-	c, _ := freshOf(t, dialect(a))
+	a := hyperstacktest.NewAccount(t)
+	c, _ := freshOf(t, hyperstacktest.Dialect(a))
 	l := providertest.Request(t, c, 0)
 	if _, err := c.Launch(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}
-	a.mu.Lock()
-	a.key = nil
-	a.mu.Unlock()
+	a.ForgetKeys()
 	l.Name = "hp-test-00000002-1"
 	if _, err := c.Launch(t.Context(), l); !errors.Is(err, provider.ErrRefused) {
 		t.Errorf("without its key: %v", err)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"homeport.dev/homeport/internal/provider"
+	"homeport.dev/homeport/internal/provider/hyperstack/hyperstacktest"
 	"homeport.dev/homeport/internal/provider/providertest"
 	"homeport.dev/homeport/internal/provider/providertest/boottest"
 	"homeport.dev/homeport/internal/provider/providertest/cloudtest"
@@ -67,8 +68,8 @@ func TestMachineStartsTheAgent(t *testing.T) {
 // TestImageFitsTheFlavor: the newest CUDA that the flavor may have.
 func TestImageFitsTheFlavor(t *testing.T) {
 	t.Parallel()
-	a := newAccount(t)
-	c, double := freshOf(t, dialect(a))
+	a := hyperstacktest.NewAccount(t)
+	c, double := freshOf(t, hyperstacktest.Dialect(a))
 	if _, err := c.Launch(t.Context(), providertest.Request(t, c, 2)); err != nil {
 		t.Fatal(err)
 	}
@@ -78,8 +79,8 @@ func TestImageFitsTheFlavor(t *testing.T) {
 	if err := json.Unmarshal(creates(double)[0].Body, &body); err != nil || body.Image != "Ubuntu Server 24.04 LTS R580 CUDA 13.0 with Docker" {
 		t.Errorf("the machine starts with %q, %v", body.Image, err)
 	}
-	a.images = map[string]any{"images": []any{}}
-	c, double = freshOf(t, dialect(a))
+	a.Images = map[string]any{"images": []any{}}
+	c, double = freshOf(t, hyperstacktest.Dialect(a))
 	if _, err := c.Launch(t.Context(), providertest.Request(t, c, 0)); !errors.Is(err, provider.ErrRefused) || len(creates(double)) > 0 {
 		t.Errorf("without an image: %v", err)
 	}
@@ -96,16 +97,16 @@ func TestWordsOfRefusalSayWhetherThereIsAMachine(t *testing.T) {
 		cloudtest.Answer
 		want error // nil = ambiguous
 	}{
-		{failure(400, "bad_request", "Not Enough Stock of H100-80G-PCIe. Unable to launch virtual-machines."), provider.ErrNoCapacity},
-		{failure(400, "bad_request", "You exceeded your quota of virtual machines."), provider.ErrNoCapacity},
-		{failure(400, "bad_request", "Insufficient credit."), provider.ErrFunds},
-		{failure(403, "forbidden", "You do not have enough credit."), provider.ErrFunds},
+		{hyperstacktest.Failure(400, "bad_request", "Not Enough Stock of H100-80G-PCIe. Unable to launch virtual-machines."), provider.ErrNoCapacity},
+		{hyperstacktest.Failure(400, "bad_request", "You exceeded your quota of virtual machines."), provider.ErrNoCapacity},
+		{hyperstacktest.Failure(400, "bad_request", "Insufficient credit."), provider.ErrFunds},
+		{hyperstacktest.Failure(403, "forbidden", "You do not have enough credit."), provider.ErrFunds},
 		{answer(402, ""), provider.ErrFunds},
-		{failure(400, "bad_request", "Flavor is not compatible with the image."), provider.ErrRefused},
-		{failure(404, "not_found", "Environment does not exist."), provider.ErrRefused},
-		{failure(401, "unauthorized", "Invalid API key"), provider.ErrRefused},
-		{failure(409, "already_exist", "A virtual machine of this name exists. Out of stock."), nil},
-		{failure(500, "internal", "Not Enough Stock"), nil}, // a 5xx is never believed
+		{hyperstacktest.Failure(400, "bad_request", "Flavor is not compatible with the image."), provider.ErrRefused},
+		{hyperstacktest.Failure(404, "not_found", "Environment does not exist."), provider.ErrRefused},
+		{hyperstacktest.Failure(401, "unauthorized", "Invalid API key"), provider.ErrRefused},
+		{hyperstacktest.Failure(409, "already_exist", "A virtual machine of this name exists. Out of stock."), nil},
+		{hyperstacktest.Failure(500, "internal", "Not Enough Stock"), nil}, // a 5xx is never believed
 		{answer(408, ""), nil},
 		{answer(502, "<html>bad gateway</html>"), nil},
 		{answer(302, ""), nil},
@@ -114,7 +115,7 @@ func TestWordsOfRefusalSayWhetherThereIsAMachine(t *testing.T) {
 		{answer(200, `{"status":true,"instances":[{"id":0}]}`), nil},
 		{answer(200, `{"status":true,"instances":[{"id":1},{"id":2}]}`), nil},
 	} {
-		d := dialect(newAccount(t))
+		d := hyperstacktest.Dialect(hyperstacktest.NewAccount(t))
 		d.Refusals["launch/row"] = row.Answer
 		c, double := freshOf(t, d)
 		double.Inject(t, "launch", "row", 1)
@@ -141,8 +142,8 @@ func TestErrorsDoNotShowTheToken(t *testing.T) {
 	if err := json.Unmarshal(creates(double)[0].Body, &body); err != nil {
 		t.Fatal(err)
 	}
-	d := dialect(newAccount(t))
-	d.Refusals["launch/echo"] = failure(400, "bad_request", body.UserData[strings.Index(body.UserData, "content"):]+token)
+	d := hyperstacktest.Dialect(hyperstacktest.NewAccount(t))
+	d.Refusals["launch/echo"] = hyperstacktest.Failure(400, "bad_request", body.UserData[strings.Index(body.UserData, "content"):]+token)
 	c, double := freshOf(t, d)
 	double.Inject(t, "launch", "echo", 1)
 	_, err := c.Launch(t.Context(), providertest.Request(t, c, 0))
@@ -156,7 +157,7 @@ func TestErrorsDoNotShowTheToken(t *testing.T) {
 func TestNothingIsAskedForWhenTheLookFails(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{"GET/core/environments", "POST/core/environments", "GET/core/keypairs", "POST/core/keypairs", "GET/core/images", "GET/core/flavors"} {
-		d := dialect(newAccount(t))
+		d := hyperstacktest.Dialect(hyperstacktest.NewAccount(t))
 		d.Refusals[op+"/broken"] = cloudtest.Answer{Status: 502, Body: "<html>"}
 		c, double := freshOf(t, d)
 		l := providertest.Request(t, c, 0)
@@ -195,7 +196,7 @@ func TestInstancesAreReadInOurWords(t *testing.T) {
 		`"status":"DELETED","vm_state":"deleted"`:                                                          {State: provider.Gone},
 	} {
 		for _, made := range []string{"2026-01-02T03:04:05", "2026-01-02T03:04:05Z", "2026-01-02 03:04:05.000000"} { // with a zone or without
-			d := dialect(newAccount(t))
+			d := hyperstacktest.Dialect(hyperstacktest.NewAccount(t))
 			d.Refusals["find/row"] = cloudtest.Answer{
 				Status: 200, Body: `{"status":true,"count":2,"instances":[{"id":31,"name":"hp-test-1","created_at":"` + made + `",` + body + `},{"id":32,"name":"other","created_at":null}]}`,
 			}
@@ -214,9 +215,9 @@ func TestInstancesAreReadInOurWords(t *testing.T) {
 // counts.
 func TestAllPagesAreRead(t *testing.T) {
 	t.Parallel()
-	a := newAccount(t)
-	a.onPage = 2
-	c, _ := freshOf(t, dialect(a))
+	a := hyperstacktest.NewAccount(t)
+	a.OnPage = 2
+	c, _ := freshOf(t, hyperstacktest.Dialect(a))
 	l := providertest.Request(t, c, 0)
 	for i := range 5 {
 		l.Name = fmt.Sprintf("hp-test-%08d-1", i)
@@ -237,8 +238,8 @@ func TestAllPagesAreRead(t *testing.T) {
 // TestAListWithoutAnEndIsAnError: it would never be known to be whole.
 func TestAListWithoutAnEndIsAnError(t *testing.T) {
 	t.Parallel()
-	a := newAccount(t)
-	d := dialect(a)
+	a := hyperstacktest.NewAccount(t)
+	d := hyperstacktest.Dialect(a)
 	routes := d.Routes
 	d.Routes = func(c *cloudtest.Cloud, mux *http.ServeMux) {
 		n := 0
@@ -250,7 +251,7 @@ func TestAListWithoutAnEndIsAnError(t *testing.T) {
 				return
 			}
 			n++
-			one := maps.Clone(a.instance)
+			one := maps.Clone(a.Instance)
 			one["id"] = n
 			cloudtest.Reply(w, http.StatusOK, map[string]any{"status": true, "instances": []any{one}})
 		})
@@ -268,18 +269,18 @@ func TestTerminateUnderstandsItsRefusals(t *testing.T) {
 		ok     bool
 		notYet bool
 	}{
-		{failure(404, "not_found", "Virtual machine not found."), true, false},
-		{failure(400, "bad_request", "The virtual machine does not exist."), true, false},
-		{failure(409, "conflict", "The virtual machine is being deleted."), true, false},
-		{failure(400, "bad_request", "The virtual machine is currently being created and cannot be deleted yet."), false, true},
-		{failure(409, "conflict", "A snapshot of it is made, try again."), false, true},
-		{failure(409, "conflict", "The virtual machine is locked."), false, false},
-		{failure(401, "unauthorized", "Invalid API key"), false, false},
-		{failure(500, "internal", "being deleted, try again"), false, false},
+		{hyperstacktest.Failure(404, "not_found", "Virtual machine not found."), true, false},
+		{hyperstacktest.Failure(400, "bad_request", "The virtual machine does not exist."), true, false},
+		{hyperstacktest.Failure(409, "conflict", "The virtual machine is being deleted."), true, false},
+		{hyperstacktest.Failure(400, "bad_request", "The virtual machine is currently being created and cannot be deleted yet."), false, true},
+		{hyperstacktest.Failure(409, "conflict", "A snapshot of it is made, try again."), false, true},
+		{hyperstacktest.Failure(409, "conflict", "The virtual machine is locked."), false, false},
+		{hyperstacktest.Failure(401, "unauthorized", "Invalid API key"), false, false},
+		{hyperstacktest.Failure(500, "internal", "being deleted, try again"), false, false},
 		{cloudtest.Answer{Status: 200, Body: `{"status":false,"message":"no"}`}, false, false},
 		{cloudtest.Answer{Status: 200, Body: `{}`}, false, false},
 	} {
-		d := dialect(newAccount(t))
+		d := hyperstacktest.Dialect(hyperstacktest.NewAccount(t))
 		d.Refusals["terminate/row"] = row.Answer
 		c, double := freshOf(t, d)
 		double.Inject(t, "terminate", "row", 1)

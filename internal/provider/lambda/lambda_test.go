@@ -14,6 +14,7 @@ import (
 	"homeport.dev/homeport/internal/provider"
 	"homeport.dev/homeport/internal/provider/cloudapi"
 	"homeport.dev/homeport/internal/provider/lambda"
+	"homeport.dev/homeport/internal/provider/lambda/lambdatest"
 	"homeport.dev/homeport/internal/provider/providertest"
 	"homeport.dev/homeport/internal/provider/providertest/cloudtest"
 )
@@ -154,7 +155,7 @@ func TestBootstrapKeyIsToldOnce(t *testing.T) {
 // Lambda the same key.
 func TestKeyOfAFasterNodeIsUsed(t *testing.T) {
 	t.Parallel()
-	d := dialect(t)
+	d := lambdatest.Dialect(t)
 	d.Refusals["keys/none_yet"] = cloudtest.Answer{Status: 200, Body: `{"data":[]}`}
 	c, double := freshOf(t, d)
 	l := providertest.Request(t, c, 0)
@@ -186,14 +187,14 @@ func TestWithoutTheBootstrapKeyNoMachineIsMade(t *testing.T) {
 		answer cloudtest.Answer
 	}{
 		{"keys", cloudtest.Answer{Status: 500}},
-		{"keys", failure(401, "global/invalid-api-key", "API key was invalid, expired, or deleted.")},
+		{"keys", lambdatest.Failure(401, "global/invalid-api-key", "API key was invalid, expired, or deleted.")},
 		{"keys", cloudtest.Answer{Status: 429}},
 		{"keys", cloudtest.Answer{Status: 200, Body: `{}`}},
-		{"add_key", failure(400, "global/invalid-parameters", "Invalid request data.")},
+		{"add_key", lambdatest.Failure(400, "global/invalid-parameters", "Invalid request data.")},
 		{"add_key", cloudtest.Answer{Status: 200, Body: `{"data":{}}`}},
 		{"add_key", cloudtest.Answer{Status: 200, Body: `{"data":{"id":"1","name":"theirs","public_key":"ssh-rsa AAAA other"}}`}},
 	} {
-		d := dialect(t)
+		d := lambdatest.Dialect(t)
 		d.Refusals[row.op+"/row"] = row.answer
 		c, double := freshOf(t, d)
 		double.Inject(t, row.op, "row", 1)

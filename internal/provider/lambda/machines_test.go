@@ -14,6 +14,7 @@ import (
 	"homeport.dev/homeport/internal/provider"
 	"homeport.dev/homeport/internal/provider/bootstrap"
 	"homeport.dev/homeport/internal/provider/cloudapi"
+	"homeport.dev/homeport/internal/provider/lambda/lambdatest"
 	"homeport.dev/homeport/internal/provider/providertest"
 	"homeport.dev/homeport/internal/provider/providertest/boottest"
 	"homeport.dev/homeport/internal/provider/providertest/cloudtest"
@@ -82,7 +83,7 @@ func TestErrorsDoNotShowTheToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	double.Refusals["launch/echo"] = failure(400, "global/invalid-parameters", userData)
+	double.Refusals["launch/echo"] = lambdatest.Failure(400, "global/invalid-parameters", userData)
 	double.Inject(t, "launch", "echo", 1)
 	_, err = c.Launch(t.Context(), l)
 	var f *cloudapi.Failure
@@ -102,17 +103,17 @@ func TestWordsOfRefusalSayWhetherThereIsAMachine(t *testing.T) {
 		cloudtest.Answer
 		want error // nil = ambiguous
 	}{
-		{failure(400, "instance-operations/launch/insufficient-capacity", "none"), provider.ErrNoCapacity},
-		{failure(400, "global/quota-exceeded", "Quota exceeded."), provider.ErrNoCapacity},
-		{failure(403, "global/account-inactive", "Your account is inactive."), provider.ErrFunds},
-		{failure(403, "global/invalid-address", "Your billing address is invalid."), provider.ErrFunds},
+		{lambdatest.Failure(400, "instance-operations/launch/insufficient-capacity", "none"), provider.ErrNoCapacity},
+		{lambdatest.Failure(400, "global/quota-exceeded", "Quota exceeded."), provider.ErrNoCapacity},
+		{lambdatest.Failure(403, "global/account-inactive", "Your account is inactive."), provider.ErrFunds},
+		{lambdatest.Failure(403, "global/invalid-address", "Your billing address is invalid."), provider.ErrFunds},
 		{cloudtest.Answer{Status: 402}, provider.ErrFunds},
-		{failure(400, "global/invalid-parameters", "no capacity"), provider.ErrRefused}, // its code counts
-		{failure(404, "global/object-does-not-exist", "SSH key"), provider.ErrRefused},
-		{failure(401, "global/invalid-api-key", "API key was invalid, expired, or deleted."), provider.ErrRefused},
-		{failure(409, "global/conflict", "an instance of this name exists"), nil},
-		{failure(400, "provider/internal-unavailable", "Provider unavailable"), nil},
-		{failure(500, "instance-operations/launch/insufficient-capacity", "none"), nil}, // a 5xx is never believed
+		{lambdatest.Failure(400, "global/invalid-parameters", "no capacity"), provider.ErrRefused}, // its code counts
+		{lambdatest.Failure(404, "global/object-does-not-exist", "SSH key"), provider.ErrRefused},
+		{lambdatest.Failure(401, "global/invalid-api-key", "API key was invalid, expired, or deleted."), provider.ErrRefused},
+		{lambdatest.Failure(409, "global/conflict", "an instance of this name exists"), nil},
+		{lambdatest.Failure(400, "provider/internal-unavailable", "Provider unavailable"), nil},
+		{lambdatest.Failure(500, "instance-operations/launch/insufficient-capacity", "none"), nil}, // a 5xx is never believed
 		{cloudtest.Answer{Status: 408}, nil},
 		{cloudtest.Answer{Status: 502, Body: "<html>bad gateway</html>"}, nil},
 		{cloudtest.Answer{Status: 302, Header: map[string]string{"Location": "/api/v1/instances"}}, nil},
@@ -121,7 +122,7 @@ func TestWordsOfRefusalSayWhetherThereIsAMachine(t *testing.T) {
 		{cloudtest.Answer{Status: 200, Body: `{"data":{"instance_ids":["../ssh-keys"]}}`}, nil},
 		{cloudtest.Answer{Status: 200, Body: `{"data":{"instance_ids":["` + ref + `","` + ref + `"]}}`}, nil},
 	} {
-		d := dialect(t)
+		d := lambdatest.Dialect(t)
 		d.Refusals["launch/row"] = row.Answer
 		c, double := freshOf(t, d)
 		double.Inject(t, "launch", "row", 1)
@@ -155,7 +156,7 @@ func TestInstancesAreReadInOurWords(t *testing.T) {
 		`"status":"booting","tags":[{"key":"homeport-made"}]`: {State: provider.Building},
 		`"status":"booting","tags":null`:                      {State: provider.Building},
 	} {
-		d := dialect(t)
+		d := lambdatest.Dialect(t)
 		d.Refusals["find/row"] = cloudtest.Answer{Status: 200, Body: `{"data":[{"name":"other"},{"id":"` + ref + `","name":"hp-",` + body + `}]}`}
 		c, double := freshOf(t, d)
 		double.Inject(t, "find", "row", 1)
@@ -179,26 +180,26 @@ func TestTerminateUnderstandsItsRefusals(t *testing.T) {
 		answer, look cloudtest.Answer
 		ok, notYet   bool
 	}{
-		{answer: failure(404, "global/object-does-not-exist", "Specified instance does not exist."), look: active, ok: true},
-		{answer: failure(409, "global/conflict", "busy"), look: active, notYet: true},
-		{answer: failure(400, "global/invalid-parameters", "vm-action-in-progress"), look: active, notYet: true},
-		{answer: failure(400, "global/invalid-parameters", "The instance is booting."), look: active, notYet: true},
-		{answer: failure(400, "global/unknown", "An unknown error occurred."), look: looks(`{"id":"` + ref + `","status":"terminating"}`), ok: true},
-		{answer: failure(500, "global/unknown", "An unknown error occurred."), look: looks(`{"id":"` + ref + `","status":"terminated"}`), ok: true},
-		{answer: failure(400, "global/unknown", "An unknown error occurred."), look: cloudtest.Answer{Status: 404}, ok: true},
-		{answer: failure(400, "global/unknown", "An unknown error occurred."), look: active},
-		{answer: failure(400, "global/unknown", "An unknown error occurred."), look: cloudtest.Answer{Status: 500}},
-		{answer: failure(400, "global/unknown", "An unknown error occurred."), look: cloudtest.Answer{Status: 429}},
-		{answer: failure(400, "global/unknown", "An unknown error occurred."), look: looks(`{}`)},
-		{answer: failure(400, "global/unknown", "An unknown error occurred."), look: looks(`{"id":"other","status":"terminated"}`)},
-		{answer: failure(401, "global/invalid-api-key", "Check your API key, then try again."), look: active},
-		{answer: failure(500, "global/internal-error", "not found, booting"), look: active},
+		{answer: lambdatest.Failure(404, "global/object-does-not-exist", "Specified instance does not exist."), look: active, ok: true},
+		{answer: lambdatest.Failure(409, "global/conflict", "busy"), look: active, notYet: true},
+		{answer: lambdatest.Failure(400, "global/invalid-parameters", "vm-action-in-progress"), look: active, notYet: true},
+		{answer: lambdatest.Failure(400, "global/invalid-parameters", "The instance is booting."), look: active, notYet: true},
+		{answer: lambdatest.Failure(400, "global/unknown", "An unknown error occurred."), look: looks(`{"id":"` + ref + `","status":"terminating"}`), ok: true},
+		{answer: lambdatest.Failure(500, "global/unknown", "An unknown error occurred."), look: looks(`{"id":"` + ref + `","status":"terminated"}`), ok: true},
+		{answer: lambdatest.Failure(400, "global/unknown", "An unknown error occurred."), look: cloudtest.Answer{Status: 404}, ok: true},
+		{answer: lambdatest.Failure(400, "global/unknown", "An unknown error occurred."), look: active},
+		{answer: lambdatest.Failure(400, "global/unknown", "An unknown error occurred."), look: cloudtest.Answer{Status: 500}},
+		{answer: lambdatest.Failure(400, "global/unknown", "An unknown error occurred."), look: cloudtest.Answer{Status: 429}},
+		{answer: lambdatest.Failure(400, "global/unknown", "An unknown error occurred."), look: looks(`{}`)},
+		{answer: lambdatest.Failure(400, "global/unknown", "An unknown error occurred."), look: looks(`{"id":"other","status":"terminated"}`)},
+		{answer: lambdatest.Failure(401, "global/invalid-api-key", "Check your API key, then try again."), look: active},
+		{answer: lambdatest.Failure(500, "global/internal-error", "not found, booting"), look: active},
 		{answer: cloudtest.Answer{Status: 200, Body: `{"data":{"terminated_instances":[]}}`}, look: active},
 		{answer: cloudtest.Answer{Status: 200, Body: `{"data":{"terminated_instances":[{"id":"other"}]}}`}, look: active},
 		{answer: cloudtest.Answer{Status: 200, Body: `{"data":{"terminated_instances":[]}}`}, look: cloudtest.Answer{Status: 404}, ok: true},
 		{answer: cloudtest.Answer{Status: 200, Body: `{"data":{"terminated_instances":[{"id":"` + ref + `"}]}}`}, look: active, ok: true},
 	} {
-		d := dialect(t)
+		d := lambdatest.Dialect(t)
 		d.Refusals["terminate/row"], d.Refusals["look/row"] = row.answer, row.look
 		c, double := freshOf(t, d)
 		double.Inject(t, "terminate", "row", 1)
@@ -226,7 +227,7 @@ func TestForeignReferencesAreNotCalled(t *testing.T) {
 func TestAnAnswerWithoutAListIsNotAnEmptyAccount(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{`{"message":"maintenance"}`, `{"data":null}`} {
-		d := dialect(t)
+		d := lambdatest.Dialect(t)
 		d.Refusals["find/odd"] = cloudtest.Answer{Status: http.StatusOK, Body: body}
 		d.Refusals["offers/odd"] = d.Refusals["find/odd"]
 		c, double := freshOf(t, d)

@@ -20,6 +20,7 @@ import (
 
 	"homeport.dev/homeport/internal/money"
 	"homeport.dev/homeport/internal/provider"
+	"homeport.dev/homeport/internal/provider/prime/primetest"
 	"homeport.dev/homeport/internal/provider/providertest"
 	"homeport.dev/homeport/internal/provider/providertest/boottest"
 	"homeport.dev/homeport/internal/provider/providertest/cloudtest"
@@ -90,7 +91,7 @@ func TestRecordedCatalogueIsUnderstood(t *testing.T) {
 	t.Parallel()
 	var recorded struct{ Items []map[string]any }
 	cloudtest.Read(t, cloudtest.Shared(t, "prime/availability_response.json"), &recorded)
-	c, double := freshOf(t, dialect(t, recorded.Items))
+	c, double := freshOf(t, primetest.Dialect(t, recorded.Items))
 	double.Describe("prime/openapi-compute.yml")
 	list, err := c.Offers(t.Context())
 	if err != nil {
@@ -198,7 +199,7 @@ func TestWordsOfRefusalSayWhetherThereIsAMachine(t *testing.T) {
 		{200, `{}`, nil},
 		{200, `{"id":"../ssh_keys/1"}`, nil},
 	} {
-		d := dialect(t, readGPUs(t))
+		d := primetest.Dialect(t, primetest.GPUs(t))
 		d.Refusals["launch/row"] = cloudtest.Answer{Status: row.status, Body: row.body, Header: map[string]string{"Location": "/api/v1/pods/"}}
 		c, double := freshOf(t, d)
 		double.Inject(t, "launch", "row", 1)
@@ -219,7 +220,7 @@ func TestWithoutTheBootstrapKeyNoMachineIsMade(t *testing.T) {
 	for _, a := range []cloudtest.Answer{
 		{Status: 500}, {Status: 403}, {Status: 200, Body: `{}`}, {Status: 200, Body: `{"data":[],"total_count":7}`}, {Status: 429},
 	} {
-		d := dialect(t, readGPUs(t))
+		d := primetest.Dialect(t, primetest.GPUs(t))
 		d.Refusals["keys/row"] = a
 		c, double := freshOf(t, d)
 		double.Inject(t, "keys", "row", 1)
@@ -297,7 +298,7 @@ func TestPodsAreReadInOurWords(t *testing.T) {
 		`"status":"DELETING",` + at:                                             {State: provider.Terminating},
 		`"status":"TERMINATED"`:                                                 {State: provider.Gone},
 	} {
-		d := dialect(t, nil)
+		d := primetest.Dialect(t, nil)
 		d.Refusals["find/row"] = cloudtest.Answer{
 			Status: 200, Body: `{"data":[{"id":"p1","name":"hp-test-1","createdAt":"2026-01-02T03:04:05Z",` + body + `}],"total_count":1}`,
 		}
@@ -314,7 +315,7 @@ func TestPodsAreReadInOurWords(t *testing.T) {
 func TestAllPagesOfMachinesAreRead(t *testing.T) {
 	t.Parallel()
 	c, double := fresh(t)
-	const n = 2*page + 3
+	const n = 2*primetest.Page + 3
 	for i := range n {
 		double.Add(httptest.NewRequest(http.MethodPost, base+"/pods/", http.NoBody), cloudtest.Machine{Name: fmt.Sprintf("hp-test-%08d-1", i)})
 	}
@@ -328,7 +329,7 @@ func TestAllPagesOfMachinesAreRead(t *testing.T) {
 func TestAListThatBreaksOffIsNoList(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{`{"message":"maintenance"}`, `{"data":null,"total_count":0}`, `{"data":[],"total_count":3}`} {
-		d := dialect(t, nil)
+		d := primetest.Dialect(t, nil)
 		d.Refusals["find/odd"] = cloudtest.Answer{Status: http.StatusOK, Body: body}
 		c, double := freshOf(t, d)
 		double.Inject(t, "find", "odd", 1)
@@ -337,7 +338,7 @@ func TestAListThatBreaksOffIsNoList(t *testing.T) {
 		}
 	}
 	for _, body := range []string{`{"message":"maintenance"}`, `{"items":null}`} {
-		d := dialect(t, nil)
+		d := primetest.Dialect(t, nil)
 		d.Refusals["offers/odd"] = cloudtest.Answer{Status: http.StatusOK, Body: body}
 		c, double := freshOf(t, d)
 		double.Inject(t, "offers", "odd", 1)
@@ -345,7 +346,7 @@ func TestAListThatBreaksOffIsNoList(t *testing.T) {
 			t.Errorf("%s: %d offers and no error", body, len(list))
 		}
 	}
-	d := dialect(t, readGPUs(t))
+	d := primetest.Dialect(t, primetest.GPUs(t))
 	d.Refusals["second/empty"] = cloudtest.Answer{Status: http.StatusOK, Body: `{"items":[],"totalCount":0}`}
 	first := d.Operation
 	d.Operation = func(r *http.Request) string {
@@ -378,7 +379,7 @@ func TestTerminateUnderstandsItsRefusals(t *testing.T) {
 		{500, "try again in 60 seconds", false, false},
 		{500, "not found", false, false},
 	} {
-		d := dialect(t, nil)
+		d := primetest.Dialect(t, nil)
 		d.Refusals["terminate/row"] = cloudtest.Answer{Status: row.status, Body: row.body}
 		c, double := freshOf(t, d)
 		double.Inject(t, "terminate", "row", 1)

@@ -15,6 +15,7 @@ import (
 	"homeport.dev/homeport/internal/provider/providertest"
 	"homeport.dev/homeport/internal/provider/providertest/boottest"
 	"homeport.dev/homeport/internal/provider/providertest/cloudtest"
+	"homeport.dev/homeport/internal/provider/runpod/runpodtest"
 )
 
 func TestRunpodKeepsTheContract(t *testing.T) {
@@ -94,7 +95,7 @@ func TestRecordedPricesAreUnderstood(t *testing.T) {
 			"dataCenters": []map[string]any{{"id": "US-KS-2", "name": "US Kansas 2", "availability": "LOW"}},
 		})
 	}
-	c, _ := freshOf(t, dialect(t, gpus))
+	c, _ := freshOf(t, runpodtest.Dialect(t, gpus))
 	list, err := c.Offers(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -204,24 +205,24 @@ func TestWordsOfRefusalSayWhetherThereIsAMachine(t *testing.T) {
 		cloudtest.Answer
 		want error // nil = ambiguous
 	}{
-		{problem(400, "There are no longer any instances available with the requested specifications."), provider.ErrNoCapacity},
-		{problem(400, "This GPU could not be placed in US-ZZ-1"), provider.ErrNoCapacity},
-		{problem(400, "mounts: only one of persistent or network"), provider.ErrRefused},
-		{problem(402, "Payment required"), provider.ErrFunds},
-		{problem(400, "Insufficient balance to create this pod"), provider.ErrFunds},
-		{problem(403, "no access to this pool"), provider.ErrRefused},
-		{problem(401, "Unauthorized"), provider.ErrRefused},
-		{problem(404, "resource not found"), provider.ErrRefused},
-		{problem(422, "Request validation failed."), provider.ErrRefused},
-		{problem(409, "a pod of this name exists"), nil},
-		{problem(500, "There are no longer any instances available"), nil}, // a 5xx is never believed
+		{runpodtest.Problem(400, "There are no longer any instances available with the requested specifications."), provider.ErrNoCapacity},
+		{runpodtest.Problem(400, "This GPU could not be placed in US-ZZ-1"), provider.ErrNoCapacity},
+		{runpodtest.Problem(400, "mounts: only one of persistent or network"), provider.ErrRefused},
+		{runpodtest.Problem(402, "Payment required"), provider.ErrFunds},
+		{runpodtest.Problem(400, "Insufficient balance to create this pod"), provider.ErrFunds},
+		{runpodtest.Problem(403, "no access to this pool"), provider.ErrRefused},
+		{runpodtest.Problem(401, "Unauthorized"), provider.ErrRefused},
+		{runpodtest.Problem(404, "resource not found"), provider.ErrRefused},
+		{runpodtest.Problem(422, "Request validation failed."), provider.ErrRefused},
+		{runpodtest.Problem(409, "a pod of this name exists"), nil},
+		{runpodtest.Problem(500, "There are no longer any instances available"), nil}, // a 5xx is never believed
 		{answer(408, ""), nil},
 		{answer(502, "<html>bad gateway</html>"), nil},
 		{answer(302, ""), nil},
 		{answer(201, `{}`), nil},
 		{answer(201, `{"id":"../account/ssh-keys"}`), nil},
 	} {
-		d := dialect(t, readGPUs(t))
+		d := runpodtest.Dialect(t, runpodtest.GPUs(t))
 		d.Refusals["launch/row"] = row.Answer
 		c, double := freshOf(t, d)
 		double.Inject(t, "launch", "row", 1)
@@ -260,7 +261,7 @@ func TestPodsAreReadInOurWords(t *testing.T) {
 		`"status":"ERROR",` + at:      {State: provider.Failed, Reason: "The cloud reported an error."},
 		`"status":"TERMINATED",` + at: {State: provider.Gone},
 	} {
-		d := dialect(t, nil)
+		d := runpodtest.Dialect(t, nil)
 		d.Refusals["find/row"] = cloudtest.Answer{
 			Status: 200, Body: `{"pods":[{"id":"p1","name":"hp-test-1","createdAt":"2026-01-02T03:04:05Z",` + body + `},{"id":"p2","name":"other"}]}`,
 		}
@@ -281,15 +282,15 @@ func TestTerminateUnderstandsItsRefusals(t *testing.T) {
 		ok     bool
 		notYet bool
 	}{
-		{problem(404, "pod not found"), true, false},
-		{problem(400, "The pod is already terminated"), true, false},
-		{problem(409, "The pod is starting, try again"), false, true},
-		{problem(409, "The pod belongs to a cluster"), false, false},
-		{problem(403, "Forbidden"), false, false},
-		{problem(500, "try again"), false, false},
-		{problem(500, "pod not found"), false, false},
+		{runpodtest.Problem(404, "pod not found"), true, false},
+		{runpodtest.Problem(400, "The pod is already terminated"), true, false},
+		{runpodtest.Problem(409, "The pod is starting, try again"), false, true},
+		{runpodtest.Problem(409, "The pod belongs to a cluster"), false, false},
+		{runpodtest.Problem(403, "Forbidden"), false, false},
+		{runpodtest.Problem(500, "try again"), false, false},
+		{runpodtest.Problem(500, "pod not found"), false, false},
 	} {
-		d := dialect(t, nil)
+		d := runpodtest.Dialect(t, nil)
 		d.Refusals["terminate/row"] = row.Answer
 		c, double := freshOf(t, d)
 		double.Inject(t, "terminate", "row", 1)
@@ -308,7 +309,7 @@ func TestAnAnswerWithoutAListIsNoList(t *testing.T) {
 		"offers": {`{"message":"maintenance"}`, `{"gpus":null}`},
 	} {
 		for _, body := range bodies {
-			d := dialect(t, readGPUs(t))
+			d := runpodtest.Dialect(t, runpodtest.GPUs(t))
 			d.Refusals[op+"/odd"] = cloudtest.Answer{Status: http.StatusOK, Body: body}
 			c, double := freshOf(t, d)
 			double.Inject(t, op, "odd", 1)
@@ -328,7 +329,7 @@ func TestAnAnswerWithoutAListIsNoList(t *testing.T) {
 			}
 		}
 	}
-	d := dialect(t, readGPUs(t))
+	d := runpodtest.Dialect(t, runpodtest.GPUs(t))
 	d.Refusals["second/empty"] = cloudtest.Answer{Status: http.StatusOK, Body: `{"gpus":[]}`}
 	first := d.Operation
 	d.Operation = func(r *http.Request) string {

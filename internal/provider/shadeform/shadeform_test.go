@@ -15,6 +15,7 @@ import (
 	"homeport.dev/homeport/internal/provider/providertest"
 	"homeport.dev/homeport/internal/provider/providertest/boottest"
 	"homeport.dev/homeport/internal/provider/providertest/cloudtest"
+	"homeport.dev/homeport/internal/provider/shadeform/shadeformtest"
 )
 
 func TestShadeformKeepsTheContract(t *testing.T) {
@@ -143,7 +144,7 @@ func TestWordsOfRefusalSayWhetherThereIsAMachine(t *testing.T) {
 		{504, "", nil},
 		{302, "", nil},
 	} {
-		d := dialect(t)
+		d := shadeformtest.Dialect(t)
 		d.Refusals["launch/row"] = cloudtest.Answer{Status: row.status, Body: row.body, Header: map[string]string{"Location": "/v1/instances"}}
 		c, double := freshOf(t, d)
 		double.Inject(t, "launch", "row", 1)
@@ -169,7 +170,7 @@ func TestTerminateUnderstandsItsRefusals(t *testing.T) {
 		{403, "Forbidden", false, false},
 		{500, "pending", false, false},
 	} {
-		d := dialect(t)
+		d := shadeformtest.Dialect(t)
 		d.Refusals["terminate/row"] = cloudtest.Answer{Status: row.status, Body: row.body}
 		c, double := freshOf(t, d)
 		double.Inject(t, "terminate", "row", 1)
@@ -182,7 +183,7 @@ func TestTerminateUnderstandsItsRefusals(t *testing.T) {
 
 func TestAnAnswerWithoutAListIsNotAnEmptyAccount(t *testing.T) {
 	t.Parallel()
-	d := dialect(t)
+	d := shadeformtest.Dialect(t)
 	d.Refusals["find/odd"] = cloudtest.Answer{Status: http.StatusOK, Body: `{"message":"maintenance"}`}
 	c, double := freshOf(t, d)
 	double.Inject(t, "find", "odd", 1)

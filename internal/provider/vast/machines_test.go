@@ -14,6 +14,7 @@ import (
 	"homeport.dev/homeport/internal/provider/providertest"
 	"homeport.dev/homeport/internal/provider/providertest/boottest"
 	"homeport.dev/homeport/internal/provider/providertest/cloudtest"
+	"homeport.dev/homeport/internal/provider/vast/vasttest"
 )
 
 // half is the offer of half of a machine that lets its halves at three prices.
@@ -84,8 +85,8 @@ func TestOfferIsLookedForAgain(t *testing.T) {
 		"at somebody's": {func(a map[string]any) { a["hosting_type"] = 0.0 }, provider.ErrNoCapacity},
 		"not verified":  {func(a map[string]any) { a["verification"] = "deverified" }, provider.ErrNoCapacity},
 	} {
-		asks := readAsks(t)
-		c, double, _ := freshOf(t, dialect(t, asks))
+		asks := vasttest.Asks(t)
+		c, double, _ := freshOf(t, vasttest.Dialect(t, asks))
 		l := providertest.Request(t, c, half)
 		for _, a := range asks {
 			if a["machine_id"] == 31002.0 {
@@ -134,18 +135,18 @@ func TestWordsOfRefusalSayWhetherThereIsAMachine(t *testing.T) {
 		cloudtest.Answer
 		want error // nil = ambiguous
 	}{
-		{refusal(404, "invalid_args", "error 404/3603: no_such_ask Instance type by id 1234567 is not available."), provider.ErrNoCapacity},
-		{refusal(410, "no_such_ask", "error 410/3907: no_such_ask Instance type 1234567 is no longer available."), provider.ErrNoCapacity},
+		{vasttest.Refusal(404, "invalid_args", "error 404/3603: no_such_ask Instance type by id 1234567 is not available."), provider.ErrNoCapacity},
+		{vasttest.Refusal(410, "no_such_ask", "error 410/3907: no_such_ask Instance type 1234567 is no longer available."), provider.ErrNoCapacity},
 		{answer(410, ""), provider.ErrNoCapacity},
-		{refusal(400, "lacks_credit", "Your account lacks credit; see the billing page."), provider.ErrFunds},
-		{refusal(402, "", ""), provider.ErrFunds},
-		{refusal(400, "invalid_args", "error 400/3467: Invalid args"), provider.ErrRefused},
-		{refusal(400, "invalid_price", ""), provider.ErrRefused},
-		{refusal(401, "auth_error", "Invalid user key"), provider.ErrRefused},
-		{refusal(404, "auth_error", "Invalid user key"), provider.ErrRefused},
-		{refusal(403, "invalid_args", "error 403/3586: Offer 1234567 is not your own."), provider.ErrRefused},
-		{refusal(409, "conflict", ""), nil},
-		{refusal(500, "no_such_ask", "is no longer available"), nil}, // a 5xx is never believed
+		{vasttest.Refusal(400, "lacks_credit", "Your account lacks credit; see the billing page."), provider.ErrFunds},
+		{vasttest.Refusal(402, "", ""), provider.ErrFunds},
+		{vasttest.Refusal(400, "invalid_args", "error 400/3467: Invalid args"), provider.ErrRefused},
+		{vasttest.Refusal(400, "invalid_price", ""), provider.ErrRefused},
+		{vasttest.Refusal(401, "auth_error", "Invalid user key"), provider.ErrRefused},
+		{vasttest.Refusal(404, "auth_error", "Invalid user key"), provider.ErrRefused},
+		{vasttest.Refusal(403, "invalid_args", "error 403/3586: Offer 1234567 is not your own."), provider.ErrRefused},
+		{vasttest.Refusal(409, "conflict", ""), nil},
+		{vasttest.Refusal(500, "no_such_ask", "is no longer available"), nil}, // a 5xx is never believed
 		{answer(408, ""), nil},
 		{answer(502, "<html>bad gateway</html>"), nil},
 		{answer(301, ""), nil},
@@ -155,7 +156,7 @@ func TestWordsOfRefusalSayWhetherThereIsAMachine(t *testing.T) {
 		{answer(200, `{"success":true,"new_contract":-7}`), nil},
 		{answer(200, `{"success":true,"new_contract":"../asks"}`), nil},
 	} {
-		d := dialect(t, readAsks(t))
+		d := vasttest.Dialect(t, vasttest.Asks(t))
 		d.Refusals["launch/row"] = row.Answer
 		c, double, _ := freshOf(t, d)
 		double.Inject(t, "launch", "row", 1)
@@ -176,7 +177,7 @@ func TestErrorsDoNotShowTheToken(t *testing.T) {
 	if _, err := first.Launch(t.Context(), providertest.Request(t, first, half)); err != nil {
 		t.Fatal(err)
 	}
-	d := dialect(t, readAsks(t))
+	d := vasttest.Dialect(t, vasttest.Asks(t))
 	d.Refusals["launch/echo"] = cloudtest.Answer{Status: 400, Body: string(creates(double)[0].Body) + token}
 	c, double, _ := freshOf(t, d)
 	double.Inject(t, "launch", "echo", 1)
@@ -212,7 +213,7 @@ func TestInstancesAreReadInOurWords(t *testing.T) {
 		`"actual_status":null,"cur_state":"stopped","next_state":"stopped","intended_status":"stopped"`:          failed("The host never started the container."),
 		`"actual_status":"loading","cur_state":"stopped","next_state":"running","intended_status":"running"`:     building,
 	} {
-		d := dialect(t, nil)
+		d := vasttest.Dialect(t, nil)
 		d.Refusals["find/row"] = cloudtest.Answer{
 			Status: 200, Body: `{"next_token":null,"instances":[{"id":31,"label":"hp-test-1","start_date":1767323045.25,` + body + `},{"id":32,"label":null},{"id":33,"label":"other"}]}`,
 		}
@@ -233,20 +234,20 @@ func TestTerminateUnderstandsItsRefusals(t *testing.T) {
 		ok     bool
 		notYet bool
 	}{
-		{refusal(404, "no_such_instance", "Instance 31 not found"), true, false},
-		{refusal(404, "not_found", "Instance not found"), true, false},
-		{refusal(400, "no_such_instance", ""), true, false},
+		{vasttest.Refusal(404, "no_such_instance", "Instance 31 not found"), true, false},
+		{vasttest.Refusal(404, "not_found", "Instance not found"), true, false},
+		{vasttest.Refusal(400, "no_such_instance", ""), true, false},
 		{cloudtest.Answer{Status: 200, Body: `{"success":false,"error":"no_such_instance"}`}, true, false},
 		{cloudtest.Answer{Status: 200, Body: `{"success":false,"error":"busy"}`}, false, false},
 		{cloudtest.Answer{Status: 200, Body: `{}`}, false, false},
-		{refusal(404, "auth_error", "Invalid user key"), false, false}, // whoever is not let in knows nothing
-		{refusal(401, "auth_error", "Unauthorized"), false, false},
-		{refusal(400, "invalid_args", "The instance is still being created."), false, true},
-		{refusal(429, "rate_limit_exceeded", "API requests too frequent endpoint threshold=3.0, try again"), false, false},
-		{refusal(500, "", "try again"), false, false},
-		{refusal(500, "no_such_instance", ""), false, false},
+		{vasttest.Refusal(404, "auth_error", "Invalid user key"), false, false}, // whoever is not let in knows nothing
+		{vasttest.Refusal(401, "auth_error", "Unauthorized"), false, false},
+		{vasttest.Refusal(400, "invalid_args", "The instance is still being created."), false, true},
+		{vasttest.Refusal(429, "rate_limit_exceeded", "API requests too frequent endpoint threshold=3.0, try again"), false, false},
+		{vasttest.Refusal(500, "", "try again"), false, false},
+		{vasttest.Refusal(500, "no_such_instance", ""), false, false},
 	} {
-		d := dialect(t, nil)
+		d := vasttest.Dialect(t, nil)
 		d.Refusals["terminate/row"] = row.Answer
 		c, double, _ := freshOf(t, d)
 		double.Inject(t, "terminate", "row", 1)

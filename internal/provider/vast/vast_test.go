@@ -17,6 +17,7 @@ import (
 	"homeport.dev/homeport/internal/provider/cloudapi"
 	"homeport.dev/homeport/internal/provider/providertest"
 	"homeport.dev/homeport/internal/provider/providertest/cloudtest"
+	"homeport.dev/homeport/internal/provider/vast/vasttest"
 )
 
 func TestVastKeepsTheContract(t *testing.T) {
@@ -155,8 +156,6 @@ func TestRecordedCatalogueIsUnderstood(t *testing.T) {
 		"RTX4090_24GB PCIe": {"RTX 4090", 24564}, "RTX5090_32GB PCIe": {"RTX 5090", 32607}, "RTX6000Ada_48GB PCIe": {"RTX 6000Ada", 49140},
 		"RTX_PRO_6000B_96GB PCIe": {"RTX PRO 6000 WS", 97887}, "V100_16GB PCIe": {"Tesla V100", 16384},
 	}
-	var whole struct{ Ask map[string]any }
-	cloudtest.Read(t, "testdata/asks.json", &whole)
 	var rows []map[string]any
 	var want []string
 	for _, o := range recorded.Offers {
@@ -173,7 +172,7 @@ func TestRecordedCatalogueIsUnderstood(t *testing.T) {
 		})
 		want = append(want, o.GPUType+" "+o.Socket+" "+o.Country)
 	}
-	c, _, _ := freshOf(t, dialect(t, asksOf(whole.Ask, rows)))
+	c, _, _ := freshOf(t, vasttest.Dialect(t, vasttest.AsksOf(vasttest.Ask(t), rows)))
 	list, err := c.Offers(t.Context())
 	if err != nil || len(want) < 50 {
 		t.Fatalf("%d recorded, %v", len(want), err)
@@ -191,7 +190,7 @@ func TestRecordedCatalogueIsUnderstood(t *testing.T) {
 // is told to wait has the others of its kind wait, too.
 func TestCallsTakeTheTurnsThatVastNames(t *testing.T) {
 	t.Parallel()
-	c, double, limits := freshOf(t, dialect(t, readAsks(t)))
+	c, double, limits := freshOf(t, vasttest.Dialect(t, vasttest.Asks(t)))
 	l := providertest.Request(t, c, half)
 	m, err := c.Launch(t.Context(), l)
 	if err != nil {
@@ -222,7 +221,7 @@ func TestAnAnswerWithoutAListIsNoList(t *testing.T) {
 		"offers": {`{"msg":"maintenance"}`, `{"offers":null}`, `{"offers":{"id":1}}`, `{"offers":["id",{"id":"x"}]}`},
 	} {
 		for _, body := range bodies {
-			d := dialect(t, readAsks(t))
+			d := vasttest.Dialect(t, vasttest.Asks(t))
 			d.Refusals[op+"/odd"] = cloudtest.Answer{Status: http.StatusOK, Body: body}
 			c, double, _ := freshOf(t, d)
 			double.Inject(t, op, "odd", 1)
@@ -245,7 +244,7 @@ func TestAllPagesAreRead(t *testing.T) {
 	c, double := fresh(t)
 	l := providertest.Request(t, c, half)
 	var want, got []string
-	for i := range 2*onPage + 1 {
+	for i := range 2*vasttest.OnPage + 1 {
 		l.Name = fmt.Sprintf("hp-test-%08d-1", i)
 		if _, err := c.Launch(t.Context(), l); err != nil {
 			t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"homeport.dev/homeport/internal/provider/providertest"
 	"homeport.dev/homeport/internal/provider/providertest/boottest"
 	"homeport.dev/homeport/internal/provider/providertest/cloudtest"
+	"homeport.dev/homeport/internal/provider/verda/verdatest"
 )
 
 // body is that of the last request of a method to a path.
@@ -67,7 +68,7 @@ func TestMachineIsAskedForInVerdasWords(t *testing.T) {
 		}, body(t, double, http.MethodPut, "/instances")); diff != "" {
 			t.Error(diff)
 		}
-		if left := a.scriptNames(); len(left) > 0 {
+		if left := a.ScriptNames(); len(left) > 0 {
 			t.Errorf("scripts are left: %v", left)
 		}
 	}
@@ -79,8 +80,8 @@ func TestATypeWithoutACUDAImageIsRefused(t *testing.T) {
 	c, double, a := fresh(t)
 	l := providertest.Request(t, c, 0)
 	a.Images = a.Images[:1]
-	if _, err := c.Launch(t.Context(), l); !errors.Is(err, provider.ErrRefused) || len(double.Machines(t)) > 0 || len(a.scriptNames()) > 0 {
-		t.Errorf("%v; it has %v and %v", err, double.Machines(t), a.scriptNames())
+	if _, err := c.Launch(t.Context(), l); !errors.Is(err, provider.ErrRefused) || len(double.Machines(t)) > 0 || len(a.ScriptNames()) > 0 {
+		t.Errorf("%v; it has %v and %v", err, double.Machines(t), a.ScriptNames())
 	}
 }
 
@@ -114,16 +115,16 @@ func TestWordsOfRefusalSayWhetherThereIsAMachine(t *testing.T) {
 		{502, "", "<html>bad gateway</html>", nil},
 		{202, "", "accepted", nil},
 	} {
-		a := newAccount(t)
-		d := dialect(a)
-		d.Refusals["launch/row"] = problem(row.status, row.code, row.text)
+		a := verdatest.NewAccount(t)
+		d := verdatest.Dialect(a)
+		d.Refusals["launch/row"] = verdatest.Problem(row.status, row.code, row.text)
 		c, double := freshOf(t, a, d, nil)
 		double.Inject(t, "launch", "row", 1)
 		_, err := c.Launch(t.Context(), providertest.Request(t, c, 0))
 		if err == nil || provider.NoMachine(err) != (row.want != nil) || row.want != nil && !errors.Is(err, row.want) {
 			t.Errorf("%d %s %s: %v", row.status, row.code, row.text, err)
 		}
-		if left := a.scriptNames(); (len(left) == 0) != (row.want != nil) {
+		if left := a.ScriptNames(); (len(left) == 0) != (row.want != nil) {
 			t.Errorf("%d %s %s: it left the scripts %v", row.status, row.code, row.text, left)
 		}
 	}
@@ -140,12 +141,12 @@ func TestTerminateUnderstandsItsRefusals(t *testing.T) {
 		ok     bool
 		notYet bool
 	}{
-		{problem(404, "not_found", ""), true, false},
-		{problem(400, "invalid_request", "Invalid instance id"), true, false},
-		{problem(403, "forbidden_action", "Can't discontinue a discontinued instance"), true, false},
-		{problem(403, "forbidden_action", provisioning), false, true},
-		{problem(403, "forbidden_action", "not with this key"), false, false},
-		{problem(500, "server_error", provisioning), false, false},
+		{verdatest.Problem(404, "not_found", ""), true, false},
+		{verdatest.Problem(400, "invalid_request", "Invalid instance id"), true, false},
+		{verdatest.Problem(403, "forbidden_action", "Can't discontinue a discontinued instance"), true, false},
+		{verdatest.Problem(403, "forbidden_action", provisioning), false, true},
+		{verdatest.Problem(403, "forbidden_action", "not with this key"), false, false},
+		{verdatest.Problem(500, "server_error", provisioning), false, false},
 		{cloudtest.Answer{Status: 204}, true, false},
 		{cloudtest.Answer{Status: 202}, true, false},
 		{part(202, `"status":"success"`), true, false},
@@ -158,8 +159,8 @@ func TestTerminateUnderstandsItsRefusals(t *testing.T) {
 		{cloudtest.Answer{Status: 207, Body: `[]`}, false, false},
 		{cloudtest.Answer{Status: 207, Body: `<html>`}, false, false},
 	} {
-		a := newAccount(t)
-		d := dialect(a)
+		a := verdatest.NewAccount(t)
+		d := verdatest.Dialect(a)
 		c, double := freshOf(t, a, d, nil)
 		m, err := c.Launch(t.Context(), providertest.Request(t, c, 0))
 		if err != nil {
@@ -173,7 +174,7 @@ func TestTerminateUnderstandsItsRefusals(t *testing.T) {
 			t.Errorf("%d %s: %v", row.answer.Status, row.answer.Body, err)
 		}
 		// A machine that is not on its way out keeps its script, and is tried again.
-		if kept := len(a.scriptNames()) == 1; kept == row.ok {
+		if kept := len(a.ScriptNames()) == 1; kept == row.ok {
 			t.Errorf("%d %s: the script is kept: %t", row.answer.Status, row.answer.Body, kept)
 		}
 	}
@@ -191,8 +192,8 @@ func TestPartOfAnEndIsTriedAgain(t *testing.T) {
 	if err := c.Terminate(t.Context(), m.Ref); !errors.Is(err, provider.ErrNotYet) || len(double.Machines(t)) != 1 {
 		t.Errorf("%v; it has %v", err, double.Machines(t))
 	}
-	if err := c.Terminate(t.Context(), m.Ref); err != nil || len(double.Machines(t)) != 0 || len(a.scriptNames()) != 0 {
-		t.Errorf("%v; it has %v and %v", err, double.Machines(t), a.scriptNames())
+	if err := c.Terminate(t.Context(), m.Ref); err != nil || len(double.Machines(t)) != 0 || len(a.ScriptNames()) != 0 {
+		t.Errorf("%v; it has %v and %v", err, double.Machines(t), a.ScriptNames())
 	}
 	if err := c.Terminate(t.Context(), foreign); err != nil {
 		t.Errorf("a machine that is not there: %v", err)
@@ -209,10 +210,10 @@ func TestEveryStateIsMapped(t *testing.T) {
 		"offline": provider.Failed, "error": provider.Failed, "no_capacity": provider.Failed, "installation_failed": provider.Failed,
 		"deleting": provider.Terminating, "discontinued": provider.Gone, "notfound": provider.Gone,
 	}
-	a := newAccount(t)
+	a := verdatest.NewAccount(t)
 	var list []map[string]any
 	for status := range want {
-		one := maps.Clone(a.instance)
+		one := maps.Clone(a.Instance)
 		one["hostname"], one["status"], one["ip"] = "hp-test-"+status, status, "192.0.2.7"
 		list = append(list, one)
 	}
@@ -220,7 +221,7 @@ func TestEveryStateIsMapped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := dialect(a)
+	d := verdatest.Dialect(a)
 	d.Refusals["find/states"] = cloudtest.Answer{Status: http.StatusOK, Body: string(b)}
 	c, double := freshOf(t, a, d, nil)
 	double.Inject(t, "find", "states", 1)
@@ -239,8 +240,8 @@ func TestEveryStateIsMapped(t *testing.T) {
 func TestAnAnswerWithoutAListIsNotAnEmptyAccount(t *testing.T) {
 	t.Parallel()
 	for _, odd := range []string{"null", `{"message":"maintenance"}`, ""} {
-		a := newAccount(t)
-		d := dialect(a)
+		a := verdatest.NewAccount(t)
+		d := verdatest.Dialect(a)
 		d.Refusals["find/odd"] = cloudtest.Answer{Status: http.StatusOK, Body: odd}
 		c, double := freshOf(t, a, d, nil)
 		double.Inject(t, "find", "odd", 1)

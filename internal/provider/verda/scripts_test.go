@@ -16,6 +16,7 @@ import (
 	"homeport.dev/homeport/internal/provider/providertest"
 	"homeport.dev/homeport/internal/provider/providertest/cloudtest"
 	"homeport.dev/homeport/internal/provider/verda"
+	"homeport.dev/homeport/internal/provider/verda/verdatest"
 )
 
 // later is a clock that is moved by hand.
@@ -29,19 +30,19 @@ func later() (*clock.Clock, func(d time.Duration)) {
 // the account's owner stay.
 func TestScriptsOfBrokenLaunchesAreSwept(t *testing.T) {
 	t.Parallel()
-	a := newAccount(t)
+	a := verdatest.NewAccount(t)
 	own, wait := later()
-	c, double := freshOf(t, a, dialect(a), own)
+	c, double := freshOf(t, a, verdatest.Dialect(a), own)
 	old := strconv.FormatInt(time.Now().Add(-240*time.Hour).Unix(), 10)
 	for _, name := range []string{"setup.sh", "hp-test-notes", "hp-test-" + old + ".sh", "hp-othr-00000009-1." + old} {
-		a.scripts[name] = map[string]any{"id": name, "name": name, "script": "#!/bin/sh"}
+		a.KeepScript(name)
 	}
-	kept := a.scriptNames()
+	kept := a.ScriptNames()
 
 	if _, err := c.Launch(t.Context(), providertest.Request(t, c, 0)); err != nil {
 		t.Fatal(err)
 	}
-	living := a.scriptNames()
+	living := a.ScriptNames()
 	double.Inject(t, "launch", "error_before", 1)
 	broken := providertest.Request(t, c, 0)
 	broken.Name = "hp-test-00000002-1"
@@ -53,7 +54,7 @@ func TestScriptsOfBrokenLaunchesAreSwept(t *testing.T) {
 		if _, err := c.Find(t.Context(), prefix); err != nil {
 			t.Fatal(err)
 		}
-		if left := a.scriptNames(); len(left) != want {
+		if left := a.ScriptNames(); len(left) != want {
 			t.Errorf("after a look at %s there are %v", prefix, left)
 		}
 	}
@@ -61,12 +62,12 @@ func TestScriptsOfBrokenLaunchesAreSwept(t *testing.T) {
 	wait(2 * time.Hour)
 	look("hp-test-00000002-1", len(living)+1) // who looks for one machine does not sweep
 	look("hp-test-", len(living))
-	if diff := cmp.Diff(living, a.scriptNames()); diff != "" {
+	if diff := cmp.Diff(living, a.ScriptNames()); diff != "" {
 		t.Error(diff)
 	}
 	double.Inject(t, "find", "empty", 1)
 	look("hp-test-", len(kept))
-	if diff := cmp.Diff(kept, a.scriptNames()); diff != "" {
+	if diff := cmp.Diff(kept, a.ScriptNames()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -91,9 +92,9 @@ func (p *patience) Wait(ctx context.Context, b cloudapi.Bucket, r cloudapi.Rate)
 // machines afterwards.
 func TestSweepTakesLittleOfTheTime(t *testing.T) {
 	t.Parallel()
-	double := cloudtest.New(t, dialect(newAccount(t)))
+	double := cloudtest.New(t, verdatest.Dialect(verdatest.NewAccount(t)))
 	p := &patience{Limiter: cloudapi.NewLocal(double.Clock)}
-	c, err := verda.New(verda.Config{Key: clientID + ":" + clientSecret, BaseURL: double.URL, Limiter: p, Clock: double.Clock, Logger: cloudtest.Logger(t)})
+	c, err := verda.New(verda.Config{Key: verdatest.ClientID + ":" + verdatest.ClientSecret, BaseURL: double.URL, Limiter: p, Clock: double.Clock, Logger: cloudtest.Logger(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

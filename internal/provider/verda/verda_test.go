@@ -12,6 +12,7 @@ import (
 	"homeport.dev/homeport/internal/provider"
 	"homeport.dev/homeport/internal/provider/providertest"
 	"homeport.dev/homeport/internal/provider/providertest/cloudtest"
+	"homeport.dev/homeport/internal/provider/verda/verdatest"
 )
 
 const foreign = "1f0c0a52-1111-4222-8333-444455556666"
@@ -30,7 +31,7 @@ func TestJourneyLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	c, double, a := fresh(t)
 	providertest.Journey(t, c)
-	if left := a.scriptNames(); len(left) > 0 {
+	if left := a.ScriptNames(); len(left) > 0 {
 		t.Errorf("scripts are left: %v", left)
 	}
 	for _, r := range double.Requests() {
@@ -44,10 +45,10 @@ func TestJourneyLeavesNothingBehind(t *testing.T) {
 // that Verda's answers had, and no others.
 func TestRecordedAnswersAreAsTheDoubles(t *testing.T) {
 	t.Parallel()
-	a := newAccount(t)
+	a := verdatest.NewAccount(t)
 	members := func(v map[string]any) []string { return slices.Sorted(maps.Keys(v)) }
 	for name, ours := range map[string]map[string]any{
-		"instance-types.sample.json": a.Types[0], "instances.shape.json": a.instance, "locations.sample.json": a.Locations[0],
+		"instance-types.sample.json": a.Types[0], "instances.shape.json": a.Instance, "locations.sample.json": a.Locations[0],
 		"instance-availability-spot.sample.json": a.Stock[0],
 	} {
 		var recorded []map[string]any
@@ -89,12 +90,12 @@ func TestOffersAreWhatVerdaSells(t *testing.T) {
 // of spot machines stands for what it has on demand.
 func TestRecordedCatalogueIsUnderstood(t *testing.T) {
 	t.Parallel()
-	a := newAccount(t)
+	a := verdatest.NewAccount(t)
 	a.Types, a.Stock, a.Locations = nil, nil, nil
 	cloudtest.Read(t, cloudtest.Shared(t, "verda/instance-types.sample.json"), &a.Types)
 	cloudtest.Read(t, cloudtest.Shared(t, "verda/instance-availability-spot.sample.json"), &a.Stock)
 	cloudtest.Read(t, cloudtest.Shared(t, "verda/locations.sample.json"), &a.Locations)
-	c, _ := freshOf(t, a, dialect(a), nil)
+	c, _ := freshOf(t, a, verdatest.Dialect(a), nil)
 	list, err := c.Offers(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -111,10 +112,10 @@ func TestRecordedCatalogueIsUnderstood(t *testing.T) {
 // TestOffersAreNotGuessed: a list that is missing is an error, not an empty one.
 func TestOffersAreNotGuessed(t *testing.T) {
 	t.Parallel()
-	for name, spoil := range map[string]func(a *account){
-		"no price of a disk": func(a *account) { a.VolumeTypes = a.VolumeTypes[:2] },
-		"no stock":           func(a *account) { a.Stock = nil },
-		"no places":          func(a *account) { a.Locations = nil },
+	for name, spoil := range map[string]func(a *verdatest.Account){
+		"no price of a disk": func(a *verdatest.Account) { a.VolumeTypes = a.VolumeTypes[:2] },
+		"no stock":           func(a *verdatest.Account) { a.Stock = nil },
+		"no places":          func(a *verdatest.Account) { a.Locations = nil },
 	} {
 		c, _, a := fresh(t)
 		spoil(a)
