@@ -227,16 +227,19 @@ func Forward(t testing.TB, on netip.Addr, to string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			in, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go pass(in, to)
-		}
-	}()
+	go relay(l, to)
 	return l.Addr().String()
+}
+
+// relay passes connections on until their listener is closed.
+func relay(l net.Listener, to string) {
+	for {
+		in, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go pass(in, to)
+	}
 }
 
 func pass(in net.Conn, to string) {

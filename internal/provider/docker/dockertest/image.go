@@ -17,7 +17,7 @@ import (
 // programs are what the installer, the agent's shells and the tests use.
 var programs = []string{
 	"sh", "bash", "curl", "id", "uname", "mkdir", "chmod", "mv", "cat", "sleep", "sha256sum", "ls", "cp", "rm", "stat", "head", "tail", "cut", "cmp",
-	"sync", "env", "echo", "true", "ln", "find", "sort", "touch", "truncate", "grep", "readlink", "df", "nproc", "setsid", "od",
+	"sync", "env", "echo", "true", "ln", "find", "sort", "touch", "truncate", "grep", "readlink", "df", "nproc", "setsid", "od", "base64", "timeout", "tr",
 }
 
 // extra files that libraries look for.
