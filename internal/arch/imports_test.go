@@ -18,7 +18,7 @@ var groups = map[string]string{
 var may = map[string]string{
 	// Base: knows nothing of the product.
 	"fault": "", "money": "", "id": "", "clock": "", "agentapi": "", "apitype": "",
-	"job": "", "fail": "", "seal": "", "arch": "",
+	"job": "", "fail": "", "seal": "", "arch": "", "sha256x16": "",
 	"pg":           "fault",
 	"blob":         "fault",
 	"mail":         "fault",
@@ -36,7 +36,7 @@ var may = map[string]string{
 	"sshkey":             "base team audit",
 	"interest":           "base team audit",
 	"wallet":             "base team",
-	"snapshot":           "fault blob",
+	"snapshot":           "fault blob sha256x16",
 	"volume":             "base team wallet snapshot agentapi", // agentapi: it answers the agent's volume calls
 	"provider":           "fault money",
 	"offer":              "base team provider",

@@ -117,6 +117,19 @@ func readPack(ctx context.Context, from getter, key *Key, o Object) (packed, err
 // length and SHA-256. scratch is used for the compressed form, and returned to
 // be used again. The fault is ErrDamaged.
 func openBlob(key *Key, sealed []byte, e *indexed, dst, scratch []byte) (plain, reuse []byte, err error) {
+	start := len(dst)
+	dst, scratch, err = unsealBlob(key, sealed, e, dst, scratch)
+	if err == nil && ID(sha256.Sum256(dst[start:])) != e.id {
+		err = ErrDamaged.Because(fmt.Errorf("blob %s: checksum differs", e.id))
+	}
+	if err != nil {
+		return nil, scratch, err
+	}
+	return dst, scratch, nil
+}
+
+// unsealBlob is openBlob without the SHA-256.
+func unsealBlob(key *Key, sealed []byte, e *indexed, dst, scratch []byte) (plain, reuse []byte, err error) {
 	if len(sealed) != int(e.length) {
 		return nil, scratch, ErrDamaged.Because(fmt.Errorf("blob %s has %d bytes of %d", e.id, len(sealed), e.length))
 	}
@@ -132,12 +145,11 @@ func openBlob(key *Key, sealed []byte, e *indexed, dst, scratch []byte) (plain, 
 			dst, err = decoder.DecodeAll(scratch, dst)
 		}
 	}
+	if err == nil && int64(len(dst)-start) != e.size() {
+		err = fmt.Errorf("%d bytes of %d", len(dst)-start, e.size())
+	}
 	if err != nil {
 		return nil, scratch, ErrDamaged.Because(fmt.Errorf("blob %s: %w", e.id, err))
-	}
-	plain = dst[start:]
-	if int64(len(plain)) != e.size() || ID(sha256.Sum256(plain)) != e.id {
-		return nil, scratch, ErrDamaged.Because(fmt.Errorf("blob %s: checksum differs", e.id))
 	}
 	return dst, scratch, nil
 }

@@ -5,54 +5,105 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"homeport.dev/homeport/internal/sha256x16"
+)
+
+// What a worker opens before it proves and writes any of it: enough blobs for
+// all lanes of the proof, and little memory beside the packs in flight.
+const (
+	batchBlobs = 64
+	batchBytes = 8 << 20
 )
 
 // A writer is the memory of one worker.
 type writer struct {
-	plain   []byte
+	plain   []byte // of the blobs, one behind the other
 	scratch []byte
+	blobs   []openedBlob
+	texts   [][]byte
+	sums    [][sha256.Size]byte
+}
+
+// An openedBlob is one blob of a batch.
+type openedBlob struct {
+	*indexed
+	places   []place
+	from, to int // in the writer's plain bytes; none when it is damaged
 }
 
 // writePack writes all that is wanted of a pack, and then journals it.
 func (r *restorer) writePack(ctx context.Context, w *writer, p *packJob) error {
-	for i := 0; i < len(p.places); {
-		b := r.blob(p.places[i])
-		plain, err := r.openPlaced(ctx, w, p, b)
-		if err != nil {
-			return err
-		}
-		for ; i < len(p.places) && r.blob(p.places[i]) == b; i++ {
-			if err := r.write(&p.places[i], plain); err != nil {
+	for places := p.places; len(places) > 0; {
+		places = r.openBatch(w, p, places)
+		for i := range w.blobs {
+			plain, err := r.proven(ctx, w, p, i)
+			if err != nil {
 				return err
 			}
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			for j := range w.blobs[i].places {
+				if err := r.write(&w.blobs[i].places[j], plain); err != nil {
+					return err
+				}
+			}
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
 		}
 	}
 	return r.journal.add(p.id)
 }
 
-// openPlaced gives the proven bytes of a blob, which it fetches once more when
-// they are damaged.
-func (r *restorer) openPlaced(ctx context.Context, w *writer, p *packJob, b *indexed) ([]byte, error) {
-	var err error
-	w.plain, w.scratch, err = openBlob(&r.o.Key, p.sealed(b), b, w.plain[:0], w.scratch) //nolint:gosec // the nonce was drawn when the blob was sealed
-	if err == nil || !errors.Is(err, ErrDamaged) {
-		return w.plain, err
+// openBatch opens the next blobs of a pack and computes their checksums. It
+// returns the places of those that are left.
+func (r *restorer) openBatch(w *writer, p *packJob, places []place) []place {
+	w.plain, w.blobs, w.texts = w.plain[:0], w.blobs[:0], w.texts[:0]
+	for size := int64(0); len(places) > 0 && len(w.blobs) < batchBlobs; {
+		b := openedBlob{indexed: r.blob(places[0]), from: len(w.plain)}
+		if size += b.size(); size > batchBytes && len(w.blobs) > 0 {
+			break
+		}
+		n := 1
+		for n < len(places) && r.blob(places[n]) == b.indexed {
+			n++
+		}
+		b.places, places = places[:n], places[n:]
+		w.plain = slices.Grow(w.plain, int(b.size())+16)                                                // the decoder's own growth would copy all for each blob
+		plain, scratch, err := unsealBlob(&r.o.Key, p.sealed(b.indexed), b.indexed, w.plain, w.scratch) //nolint:gosec // the nonce was drawn when the blob was sealed
+		if w.scratch = scratch; err == nil {
+			w.plain = plain
+		}
+		b.to = len(w.plain)
+		w.blobs = append(w.blobs, b)
+	}
+	for _, b := range w.blobs { // only now the plain bytes stay where they are
+		w.texts = append(w.texts, w.plain[b.from:b.to])
+	}
+	w.sums = slices.Grow(w.sums[:0], len(w.texts))[:len(w.texts)]
+	sha256x16.Sums(w.sums, w.texts)
+	return places
+}
+
+// proven gives the proven bytes of a blob of the batch, which it fetches once
+// more when they are damaged.
+func (r *restorer) proven(ctx context.Context, w *writer, p *packJob, i int) ([]byte, error) {
+	b := w.blobs[i].indexed
+	if int64(len(w.texts[i])) == b.size() && ID(w.sums[i]) == b.id {
+		return w.texts[i], nil
 	}
 	again, err := fetch(ctx, r.o.Objects, KindData, p.id, int64(b.offset), int64(b.length), nil)
 	if err != nil {
 		return nil, err
 	}
 	r.fetched.Add(int64(len(again)))
-	w.plain, w.scratch, err = openBlob(&r.o.Key, again, b, w.plain[:0], w.scratch)
+	plain, _, err := openBlob(&r.o.Key, again, b, nil, nil)
 	if err != nil {
 		return nil, fmt.Errorf("pack %s: %w", p.id, err)
 	}
-	return w.plain, nil
+	return plain, nil
 }
 
 // write puts proven bytes into a file, and completes the file when they were
