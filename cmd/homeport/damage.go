@@ -23,11 +23,7 @@ func damageCommand(s *settings) *cobra.Command {
 				}
 				lines := []string{fmt.Sprintf("%d damaged objects", len(found))}
 				for _, d := range found {
-					good := "no whole version is known"
-					if d.LastGoodSeq != nil {
-						good = fmt.Sprintf("version %d is whole", *d.LastGoodSeq)
-					}
-					lines = append(lines, fmt.Sprintf("%s  %q  %s %s %s since %s: %s", d.VolumeID, d.Name, d.Kind, d.Object[:12], d.What, d.FoundAt.Format("2006-01-02"), good))
+					lines = append(lines, fmt.Sprintf("%s  %q  %s %s %s since %s: %s", d.VolumeID, d.Name, d.Kind, d.Object[:12], d.What, d.FoundAt.Format("2006-01-02"), wholeVersion(d)))
 				}
 				return result(cmd.OutOrStdout(), asJSON, map[string]any{"damaged": found}, strings.Join(lines, "\n"))
 			})
@@ -35,4 +31,15 @@ func damageCommand(s *settings) *cobra.Command {
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object")
 	return c
+}
+
+// wholeVersion says which version of a damaged object's volume is whole.
+func wholeVersion(d app.DamagedObject) string {
+	switch {
+	case d.LastGoodSeq != nil:
+		return fmt.Sprintf("version %d is whole", *d.LastGoodSeq)
+	case d.Locked:
+		return "locked, a whole version is looked for within 10 minutes of unlocking"
+	}
+	return "no whole version is known"
 }

@@ -18,7 +18,8 @@ type DamagedObject struct {
 	Object      string    `json:"object"`
 	What        string    `json:"what"` // missing or differs
 	FoundAt     time.Time `json:"found_at"`
-	LastGoodSeq *int64    `json:"last_good_version"` // nil: none
+	LastGoodSeq *int64    `json:"last_good_version"` // nil: none is known
+	Locked      bool      `json:"locked"`            // it is looked for once the volume is unlocked
 }
 
 // Damage lists what the scrub found and is not whole since.
@@ -31,7 +32,7 @@ func (m *Admin) Damage(ctx context.Context) ([]DamagedObject, error) {
 	for _, d := range found {
 		list = append(list, DamagedObject{
 			VolumeID: d.VolumeID, TeamID: d.TeamID, Name: d.Name, Kind: d.Kind, Object: hex.EncodeToString(d.ID),
-			What: d.What, FoundAt: d.FoundAt, LastGoodSeq: d.LastGoodSeq,
+			What: d.What, FoundAt: d.FoundAt, LastGoodSeq: d.LastGoodSeq, Locked: d.Locked,
 		})
 	}
 	return list, nil

@@ -477,29 +477,35 @@ func TestUploadsThatWereNeverCommittedGo(t *testing.T) {
 	h.wantWhole(t, store, v.ID, files(t, w.root))
 }
 
+// writeTwice makes versions 1 and 2, and returns the file of an object that only
+// the second needs.
+func (w *writer) writeTwice(store *dir.Store) string {
+	w.t.Helper()
+	var before []string
+	data := "v/" + w.VolumeID.String() + "/data/"
+	w.write("first", 1, 300<<10)
+	w.save()
+	w.must(store.List(w.t.Context(), data, func(i blob.Info) error { before = append(before, i.Key); return nil }))
+	w.write("second", 2, 300<<10)
+	w.save()
+	var later string
+	w.must(store.List(w.t.Context(), data, func(i blob.Info) error {
+		if !slices.Contains(before, i.Key) && i.Size > 200<<10 {
+			later = i.Key
+		}
+		return nil
+	}))
+	return store.Path(later)
+}
+
 func TestTheScrubFindsDamageAndTheLastWholeVersion(t *testing.T) {
 	t.Parallel()
 	h, store, node := newNode(t)
 	h.Retention = volume.Retention{Last: 10, Days: 90}
 	scope := h.team(team.Pro)
 	v := h.create(scope)
-	w := h.writer(t, h.bootPod(scope, v.ID, node))
-	w.write("first", 1, 300<<10)
-	w.save()
-	var before []string
-	data := "v/" + v.ID.String() + "/data/"
-	h.must(store.List(t.Context(), data, func(i blob.Info) error { before = append(before, i.Key); return nil }))
-	w.write("second", 2, 300<<10)
-	w.save()
-	var later string
-	h.must(store.List(t.Context(), data, func(i blob.Info) error {
-		if !slices.Contains(before, i.Key) && i.Size > 200<<10 {
-			later = i.Key
-		}
-		return nil
-	}))
+	path := h.writer(t, h.bootPod(scope, v.ID, node)).writeTwice(store)
 	h.must(h.ScrubDue(t.Context()))
-	path := store.Path(later)
 	raw, err := os.ReadFile(path)
 	h.must(err)
 	raw[1000] ^= 4
@@ -526,6 +532,45 @@ func TestTheScrubFindsDamageAndTheLastWholeVersion(t *testing.T) {
 	h.must(h.ScrubDue(t.Context()))
 	if found, err = h.ListDamage(t.Context()); err != nil || len(found) != 0 {
 		t.Errorf("damage %+v, %v, after it was mended", found, err)
+	}
+}
+
+// Which version of a locked volume is whole is known to nobody: that is said, it
+// is found once the key was given, and is not forgotten when it locks again.
+func TestTheWholeVersionOfALockedVolumeWaitsForItsKey(t *testing.T) {
+	t.Parallel()
+	h, store, node := newNode(t)
+	h.Retention = volume.Retention{Last: 10, Days: 90}
+	scope := h.team(team.Pro)
+	v, key := h.createLocked(scope)
+	p := h.bootPod(scope, v.ID, node)
+	path := h.writer(t, p).writeTwice(store)
+	h.release(p.Attachment)
+	h.lock(scope, v.ID)
+	h.must(os.Remove(path))
+	h.must(h.ScrubDue(t.Context()))
+	h.clock.Advance(31 * 24 * time.Hour)
+	first := int64(1)
+	for _, one := range []struct {
+		when   string
+		before func()
+		locked bool
+		good   *int64
+	}{
+		{"while it is locked", func() {}, true, nil},
+		{"once it was unlocked", func() { h.unlock(scope, v.ID, key) }, false, &first},
+		{"a day after it was locked again", func() { h.lock(scope, v.ID); h.clock.Advance(25 * time.Hour) }, true, &first},
+	} {
+		one.before()
+		h.must(h.ScrubDue(t.Context()))
+		found, err := h.ListDamage(t.Context())
+		h.must(err)
+		if len(found) != 1 || found[0].Locked != one.locked {
+			t.Fatalf("%s: damage %+v", one.when, found)
+		}
+		if diff := cmp.Diff(one.good, found[0].LastGoodSeq); diff != "" {
+			t.Errorf("%s, the last whole version is:\n%s", one.when, diff)
+		}
 	}
 }
 

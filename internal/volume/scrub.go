@@ -134,22 +134,25 @@ insert into volume_damage (volume_id, kind, id, what, found_at, last_good_seq)
 select @volume, @kind, @id, @what, @now, @good
 where exists (select from volume_pack where volume_id = @volume and id = @id and committed_seq is not null)
 on conflict (volume_id, kind, id) do update
-set what = excluded.what, last_good_seq = excluded.last_good_seq, ended_at = null,
+set what = excluded.what, ended_at = null,
+  last_good_seq = case when @looked or volume_damage.ended_at is not null then excluded.last_good_seq else volume_damage.last_good_seq end,
   found_at = case when volume_damage.ended_at is null then volume_damage.found_at else excluded.found_at end`
 
 const sqlHealDamage = `
 update volume_damage set ended_at = $4
 where volume_id = $1 and kind = $2 and id = $3 and ended_at is null`
 
-// recordDamage writes down a damaged object and tells the operator.
+// recordDamage writes down a damaged object and tells the operator. Where the
+// last good version cannot be looked for now, the one that was found before
+// stays: a locked volume loses no version.
 func (s *Service) recordDamage(ctx context.Context, x suspect, what string) error {
 	good, err := s.lastGood(ctx, x)
-	if err != nil {
+	looked := err == nil
+	if err != nil && !errors.Is(err, ErrLocked) {
 		s.Logger.WarnContext(ctx, "the last good version is not known", "volume", x.VolumeID, "err", err)
-		good = nil
 	}
 	tag, err := s.Pool.Exec(ctx, sqlInsertDamage, pgx.NamedArgs{
-		"volume": x.VolumeID, "kind": string(x.Kind), "id": x.ID, "what": what, "now": s.Clock.Now(), "good": good,
+		"volume": x.VolumeID, "kind": string(x.Kind), "id": x.ID, "what": what, "now": s.Clock.Now(), "good": good, "looked": looked,
 	})
 	if err != nil {
 		return fmt.Errorf("record the damage of object %s: %w", snapshot.ID(x.ID), err)
@@ -161,10 +164,11 @@ func (s *Service) recordDamage(ctx context.Context, x suspect, what string) erro
 	return nil
 }
 
-// lastGood finds the newest version that does without an object; nil: none.
+// lastGood finds the newest version that does without an object; nil: none. The
+// fault is ErrLocked.
 func (s *Service) lastGood(ctx context.Context, x suspect) (*int64, error) {
 	v, err := findState(ctx, s.Pool, sqlFindState, x.VolumeID)
-	if err != nil || x.Kind == agentapi.KindIndex || v.locked() { // without it nothing is found
+	if err != nil || x.Kind == agentapi.KindIndex { // without it nothing is found
 		return nil, err
 	}
 	k, err := s.openKeys(v)
@@ -194,6 +198,12 @@ func (s *Service) lastGood(ctx context.Context, x suspect) (*int64, error) {
 	return nil, nil
 }
 
+// sqlLookAgain lets the next scrub look for the whole versions of a volume that
+// has been unlocked.
+const sqlLookAgain = `
+update volume_pack p set check_at = $2 from volume_damage d
+where p.volume_id = $1 and d.volume_id = p.volume_id and d.id = p.id and d.ended_at is null and d.last_good_seq is null`
+
 const sqlEndDamage = `
 update volume_damage d set ended_at = $1
 where d.ended_at is null and not exists (
@@ -216,11 +226,13 @@ type Damage struct {
 	ID          []byte
 	What        string // "missing" or "differs"
 	FoundAt     time.Time
-	LastGoodSeq *int64 // newest version that is whole; nil: none
+	LastGoodSeq *int64 // newest version that is whole; nil: none is known
+	Locked      bool   // its whole versions are looked for once it is unlocked
 }
 
 const sqlListDamage = `
-select d.volume_id, v.team_id, v.name, d.kind, d.id, d.what, d.found_at, d.last_good_seq
+select d.volume_id, v.team_id, v.name, d.kind, d.id, d.what, d.found_at, d.last_good_seq,
+  v.team_key and v.key_sealed is null as locked
 from volume_damage d join volume v on v.id = d.volume_id
 where d.ended_at is null
 order by d.found_at, d.volume_id, d.id limit 1000`

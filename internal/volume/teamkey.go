@@ -121,7 +121,11 @@ func (s *Service) Unlock(ctx context.Context, scope team.Scope, volumeID uuid.UU
 		return Volume{}, err
 	}
 	return s.changeLock(ctx, scope, volumeID, func(tx pgx.Tx, _ Volume) error {
-		_, err := tx.Exec(ctx, sqlUnlockVolume, volumeID, sealed, s.Clock.Now().Add(UnlockedFor))
+		now := s.Clock.Now()
+		if _, err := tx.Exec(ctx, sqlUnlockVolume, volumeID, sealed, now.Add(UnlockedFor)); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, sqlLookAgain, volumeID, now)
 		return err
 	})
 }
