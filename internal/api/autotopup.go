@@ -25,6 +25,10 @@ func (s *server) registerAutoTopUp() {
 		Summary: "The team's saved card; an admin and who saved it see it",
 	}, s.card)
 	session(s, huma.Operation{
+		OperationID: "get-my-card", Method: http.MethodGet, Path: "/wallet/my-card",
+		Summary: "The team's saved card, if the asker saved it: they see and remove it whatever their role is now",
+	}, s.myCard)
+	session(s, huma.Operation{
 		OperationID: "save-card", Method: http.MethodPost, Path: "/wallet/card", DefaultStatus: http.StatusOK,
 		Summary: "Start a checkout that saves a card for automatic top-ups and charges nothing; an admin does it. It replaces the card before, and returns to /billing?team_id=…&card=saved or cancel",
 	}, s.saveCard)
@@ -99,6 +103,19 @@ func (s *server) card(ctx context.Context, p team.Person, in ofTeamIn) (*body[ap
 		return nil, err
 	}
 	return &body[apitype.Card]{Body: cardOf(c)}, nil
+}
+
+func (s *server) myCard(ctx context.Context, p team.Person, in ofTeamIn) (*body[apitype.MyCard], error) {
+	scope, err := s.scope(ctx, p, in.TeamID, team.Read)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.Payments.FindMyCard(ctx, scope)
+	if err != nil || c == nil {
+		return &body[apitype.MyCard]{}, err
+	}
+	card := cardOf(*c)
+	return &body[apitype.MyCard]{Body: apitype.MyCard{Card: &card}}, nil
 }
 
 type saveCardIn struct {

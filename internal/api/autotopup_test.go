@@ -81,3 +81,33 @@ func TestAutomaticTopUps(t *testing.T) {
 		t.Errorf("after the card was removed: %v", got)
 	}
 }
+
+// Who saved the card finds it and takes it away also as a viewer; the others of
+// the team learn nothing of it.
+func TestWhoSavedTheCardSeesItWhateverTheirRole(t *testing.T) {
+	t.Parallel()
+	w := newTown(t)
+	admin, payer, mate, stranger := w.move(0), w.move(0), w.move(0), w.move(0)
+	crew := w.found(admin)
+	w.join(payer, crew, team.Viewer)
+	w.join(mate, crew, team.Member)
+	mine, card := "/wallet/my-card?team_id="+crew, "/wallet/card?team_id="+crew
+	_, err := w.pool.Exec(t.Context(), `insert into payment_card (id, team_id, processor, user_id, brand, last4, exp_month, exp_year, saved_at)
+		values ('pm_1', $1, 'test', $2, 'visa', '4242', 4, 2031, $3)`, crew, payer.token, w.clock.Now())
+	w.must(err)
+	w.problem(w.call("", "GET", mine, ""), 401, "no_session")
+	w.problem(w.call(stranger.token, "GET", mine, ""), 404, "team_not_found")
+	saw := func(token string) any {
+		var got map[string]any
+		w.is(w.call(token, "GET", mine, ""), 200).json(t, &got)
+		c, _ := got["card"].(map[string]any)
+		return c["last4"]
+	}
+	if got := []any{saw(admin.token), saw(mate.token), saw(payer.token)}; !cmp.Equal(got, []any{nil, nil, "4242"}) {
+		t.Errorf("admin, member and payer see the cards %v", got)
+	}
+	w.is(w.call(payer.token, "DELETE", card, ""), 204)
+	if got := saw(payer.token); got != nil {
+		t.Errorf("after it was removed: %v", got)
+	}
+}

@@ -36,3 +36,8 @@ type Card struct {
 	ExpYear  int       `json:"exp_year"`
 	SavedAt  time.Time `json:"saved_at"`
 }
+
+// MyCard is a team's saved card for who saved it.
+type MyCard struct {
+	Card *Card `json:"card,omitempty" doc:"Absent: the team has none, or somebody else saved it."`
+}

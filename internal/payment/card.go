@@ -78,6 +78,20 @@ func (s *Service) FindCard(ctx context.Context, scope team.Scope) (SavedCard, er
 	return *card, nil
 }
 
+// FindMyCard returns a team's saved card to who saved it, whatever their role now;
+// nil: the team has none, or somebody else's.
+func (s *Service) FindMyCard(ctx context.Context, scope team.Scope) (*SavedCard, error) {
+	scope, err := scope.Require(team.Read)
+	if err != nil {
+		return nil, err
+	}
+	card, err := s.findCard(ctx, s.Pool, scope.TeamID())
+	if err != nil || card == nil || card.UserID != scope.UserID() {
+		return nil, err
+	}
+	return card, nil
+}
+
 // findOwnCard finds the card of a team for an admin, or for who saved it: it is
 // theirs to take away when they are no admin any more.
 func (s *Service) findOwnCard(ctx context.Context, q pg.Querier, scope team.Scope) (*SavedCard, error) {

@@ -190,7 +190,33 @@ test('members are not asked for a card', async ({ page, visit, seeds }) => {
   await visit('/billing', { as: (await seeds.pro()).member })
   await expect(section(page)).toContainText('Monthly spend limit')
   await expect(section(page)).not.toContainText('Auto top-up')
+  await expect(section(page)).not.toContainText('Your card')
   expect(requests.to('get', '/wallet/auto-topup')).toEqual([])
+})
+
+test('who saved the card and is no admin any more sees it, and takes it away', async ({
+  page,
+  visit,
+  seeds,
+}) => {
+  let saved = true
+  await answer(page, 'get', '/wallet/my-card', () => (saved ? { card } : {}))
+  await answer(page, 'delete', '/wallet/card', () => {
+    saved = false
+    return undefined
+  })
+  await visit('/billing#plan', { as: (await seeds.pro()).member, width: 'M' })
+  const mine = row(page, 'Your card')
+  await expect(mine).toContainText('Visa ending in 4242')
+  await expect(mine).toContainText('You saved it when you were an admin')
+  await expectNoOverflow(page)
+  await expectAccessible(page)
+  await mine.getByRole('button', { name: 'Remove the card' }).click()
+  const ask = page.getByRole('alertdialog', { name: 'Remove Card' })
+  await expect(ask).toContainText('Auto top-up is turned off with it.')
+  await ask.getByRole('button', { name: 'Remove' }).click()
+  await expect(page.getByText('The card is removed.')).toBeVisible()
+  await expect(mine).toHaveCount(0)
 })
 
 for (const width of ['D', 'M'] as const) {

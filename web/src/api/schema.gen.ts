@@ -654,6 +654,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/wallet/my-card": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The team's saved card, if the asker saved it: they see and remove it whatever their role is now */
+        get: operations["get-my-card"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/wallet/spend": {
         parameters: {
             query?: never;
@@ -970,6 +987,10 @@ export interface components {
             /** @enum {string} */
             role: "admin" | "member" | "viewer";
             user_id: string;
+        };
+        MyCard: {
+            /** @description Absent: the team has none, or somebody else saved it. */
+            card?: components["schemas"]["Card"];
         };
         Notice: {
             /**
@@ -3566,6 +3587,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Checkout"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-my-card": {
+        parameters: {
+            query: {
+                /** @description Team id, a UUID. */
+                team_id: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MyCard"];
                 };
             };
             /** @description Error */

@@ -21,6 +21,8 @@ export const topUp = {
   change: 'Change',
   failed: 'Failed to fetch auto top-up',
   card: 'Saved card',
+  myCard: 'Your card',
+  myCardText: 'You saved it when you were an admin; admins decide what it pays. Remove it to end that.',
   cardName: (brand: string, last4: string) => `${brand} ending in ${last4}`,
   expires: (date: string) => `Expires ${date}`,
   expired: (date: string) => `Expired ${date}. Replace it.`,

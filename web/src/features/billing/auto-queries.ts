@@ -27,6 +27,14 @@ export const autoTopUpQuery = (teamId: string) =>
     refetchInterval: (query) => (query.state.data?.state === 'charging' ? whileCharging : false),
   })
 
+/** The team's card, where the reader saved it and is no admin any more. */
+export const myCardQuery = (teamId: string) =>
+  queryOptions({
+    queryKey: ['my-card', teamId],
+    queryFn: async () => call('get', '/wallet/my-card', { query: { team_id: teamId } }),
+    staleTime: 30_000,
+  })
+
 /** Agrees on automatic top-ups, or turns them off. */
 export function useSetAutoTopUp(teamId: string) {
   const client = useQueryClient()
@@ -75,6 +83,7 @@ export function useRemoveCard(teamId: string) {
     onSettled: () =>
       Promise.all([
         client.invalidateQueries({ queryKey: autoTopUpQuery(teamId).queryKey }),
+        client.invalidateQueries({ queryKey: myCardQuery(teamId).queryKey }),
         client.invalidateQueries({ queryKey: noticesKey(teamId) }),
       ]),
   })

@@ -13,7 +13,7 @@ import { usePageRestored } from '@/ui/page-restored'
 import { Skeleton } from '@/ui/spinner'
 import { AutoDialog } from './auto-dialog'
 import { brandOf, expiryOf, isExpired, needsLook } from './auto-model'
-import { autoTopUpQuery, useCardReturn, useRemoveCard, useSaveCard } from './auto-queries'
+import { autoTopUpQuery, myCardQuery, useCardReturn, useRemoveCard, useSaveCard } from './auto-queries'
 import { Row } from './row'
 
 const texts = copy.topUp
@@ -116,7 +116,6 @@ function newsOf(topUp: AutoTopUp): string | null {
 
 function CardRow({ teamId, card }: { teamId: string; card: Card | null }) {
   const save = useSaveCard(teamId)
-  const remove = useRemoveCard(teamId)
   usePageRestored(save.reset)
   const leaving = save.isPending || save.isSuccess
   if (!card) {
@@ -133,18 +132,6 @@ function CardRow({ teamId, card }: { teamId: string; card: Card | null }) {
       </Row>
     )
   }
-  const name = texts.cardName(brandOf(card), card.last4)
-  const expired = isExpired(card, new Date())
-  const ask = () =>
-    openModal({
-      type: 'info',
-      title: texts.removeTitle,
-      message: texts.removeMessage(name),
-      actions: [
-        { label: copy.app.cancel },
-        { label: texts.remove, variant: 'alarm', onClick: () => remove.mutate() },
-      ],
-    })
   return (
     <Row
       title={texts.card}
@@ -153,22 +140,58 @@ function CardRow({ teamId, card }: { teamId: string; card: Card | null }) {
           <Button size="small" busy={leaving} aria-label={texts.replaceLabel} onClick={() => save.mutate()}>
             {texts.replace}
           </Button>
-          <Button
-            size="small"
-            kind="danger"
-            busy={remove.isPending}
-            aria-label={texts.removeLabel}
-            onClick={ask}
-          >
-            {texts.remove}
-          </Button>
+          <RemoveCard teamId={teamId} card={card} />
         </>
       }
     >
-      <p className="price text-hi">{name}</p>
+      <CardFacts card={card} />
+    </Row>
+  )
+}
+
+/** The card that the reader saved for a team of which they are no admin any more. Nothing to everybody else. */
+export function MyCardRow({ teamId }: { teamId: string }) {
+  const { data } = useQuery(myCardQuery(teamId))
+  if (!data?.card) return null
+  return (
+    <Row title={texts.myCard} actions={<RemoveCard teamId={teamId} card={data.card} />}>
+      <CardFacts card={data.card} />
+      <p>{texts.myCardText}</p>
+    </Row>
+  )
+}
+
+function CardFacts({ card }: { card: Card }) {
+  const expired = isExpired(card, new Date())
+  return (
+    <>
+      <p className="price text-hi">{nameOfCard(card)}</p>
       <p className={expired ? 'text-danger' : 'text-low text-meta'}>
         {expired ? texts.expired(expiryOf(card)) : texts.expires(expiryOf(card))}
       </p>
-    </Row>
+    </>
   )
+}
+
+function RemoveCard({ teamId, card }: { teamId: string; card: Card }) {
+  const { mutate, isPending } = useRemoveCard(teamId)
+  const ask = () =>
+    openModal({
+      type: 'info',
+      title: texts.removeTitle,
+      message: texts.removeMessage(nameOfCard(card)),
+      actions: [
+        { label: copy.app.cancel },
+        { label: texts.remove, variant: 'alarm', onClick: () => mutate() },
+      ],
+    })
+  return (
+    <Button size="small" kind="danger" busy={isPending} aria-label={texts.removeLabel} onClick={ask}>
+      {texts.remove}
+    </Button>
+  )
+}
+
+function nameOfCard(card: Card): string {
+  return texts.cardName(brandOf(card), card.last4)
 }

@@ -14,7 +14,7 @@ import { ListError } from '@/ui/list-error'
 import { Meter } from '@/ui/meter'
 import { usePageRestored } from '@/ui/page-restored'
 import { Skeleton } from '@/ui/spinner'
-import { AutoTopUpRows } from './auto-rows'
+import { AutoTopUpRows, MyCardRow } from './auto-rows'
 import { EndDialog } from './end-dialog'
 import { LimitDialog } from './limit-dialog'
 import { phaseOf } from './model'
@@ -39,7 +39,7 @@ export function PlanSection({ team }: { team: Team }) {
       <ul className="card divide-y divide-line-1">
         <PlanRow team={team} admin={admin} />
         <LimitRow team={team} admin={admin} />
-        {admin ? <AutoTopUpRows teamId={team.id} /> : null}
+        {admin ? <AutoTopUpRows teamId={team.id} /> : <MyCardRow teamId={team.id} />}
         {admin ? <PortalRow teamId={team.id} /> : null}
       </ul>
     </section>
