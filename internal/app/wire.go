@@ -155,7 +155,7 @@ func (a *App) wirePods(ctx context.Context) error {
 	}
 	a.offers, err = offer.New(offer.Deps{
 		Pool: a.pool, Clock: a.clock, Logger: a.logger, Adapters: sells, Every: a.offersEvery(), MarkupPermille: markup,
-		Breaker: breaker, Operator: a.config.OperatorEmail, Jobs: a.queue, Mail: a.sender,
+		Breaker: breaker, Operator: a.config.OperatorEmail, PublicURL: a.config.PublicURL, Jobs: a.queue, Mail: a.sender,
 	})
 	if err != nil {
 		return err

@@ -38,5 +38,6 @@ func (s *Service) SendBroken(ctx context.Context, j BrokenJob) error {
 		paragraphs = append(paragraphs, "It said: "+mail.Cut(j.Trouble, maxTrouble))
 	}
 	key := "broken-" + j.Adapter + "-" + strconv.FormatInt(j.At.UnixMicro(), 10)
-	return mail.Deliver(ctx, s.Mail, s.Logger, mail.Layout{Title: title, Paragraphs: paragraphs}, s.Operator, title, key)
+	l := mail.Layout{Title: title, Paragraphs: paragraphs, Action: &mail.Action{Label: "Show the clouds", URL: s.PublicURL + "/operator#clouds"}}
+	return mail.Deliver(ctx, s.Mail, s.Logger, l, s.Operator, title, key)
 }

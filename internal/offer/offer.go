@@ -121,9 +121,10 @@ type Deps struct {
 	Breaker BreakerLimits
 	// Operator is the address that is told of a cloud that goes off sale; "" =
 	// nobody, and neither Jobs nor Mail is used.
-	Operator string
-	Jobs     job.Queue
-	Mail     mail.Sender
+	Operator  string
+	PublicURL string // of the pages, which letters link to
+	Jobs      job.Queue
+	Mail      mail.Sender
 }
 
 // A Service keeps and sells the catalogue.

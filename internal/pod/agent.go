@@ -249,7 +249,7 @@ func (s *Service) Failed(ctx context.Context, a *Agent, f agentapi.Failed) error
 	s.Logger.ErrorContext(ctx, "agent cannot set its pod up", "pod", a.pod.ID, "code", f.Code, "detail", f.Detail)
 	if f.Code == "damaged" {
 		return s.failSetup(ctx, a.pod, ReasonDamaged,
-			"Some data of the volume could not be read back. Nothing was charged and nothing was changed; support has been told.")
+			"Some data of the volume's newest version could not be read back. Nothing was charged and nothing was changed. An earlier version may be whole: its files are listed, and restored, on the storage page.")
 	}
 	return s.tryNext(ctx, a.pod, a.instance, OutcomeFailed, "The machine could not mount the volume.")
 }

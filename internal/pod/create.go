@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -124,6 +125,7 @@ func (s *Service) bearTx(ctx context.Context, tx pgx.Tx, p, before *Pod) error {
 	}
 	if before != nil {
 		before.RelaunchedAs, before.RelaunchUntilWallAt, before.NextWallAt = &p.ID, nil, nil
+		before.StatusDetail = strings.TrimSuffix(before.StatusDetail, startingAgain)
 		if err := savePod(ctx, tx, before); err != nil {
 			return err
 		}

@@ -91,7 +91,7 @@ func (s *Service) lossLetter(title, name string, lost, next *Pod) mail.Layout {
 		if _, why, ok := strings.Cut(lost.StatusDetail, " It could not be started again: "); ok {
 			paragraphs = append(paragraphs, "It could not be started again by itself: "+why)
 		}
-		paragraphs = append(paragraphs, "To go on with the same data, create a pod with that volume.")
+		paragraphs = append(paragraphs, "For 15 minutes the pods page starts it again in one click, with the same volume, SSH name and host key. After that, create a pod with that volume to go on with the same data.")
 	}
 	return mail.Layout{Title: title, Paragraphs: paragraphs, Action: &mail.Action{Label: "Show the pods", URL: s.AgentURL + "/pods"}}
 }

@@ -22,6 +22,9 @@ const (
 	relaunchAnew  = 24 * time.Hour   // a pod that ran so long begins a new line
 )
 
+// startingAgain is what a lost pod's card says until another one has its place.
+const startingAgain = " It is being started again on another cloud."
+
 // afterLossTx follows the end of a pod whose machine was lost: one that is to be
 // started again waits for that, of the others its team is told.
 func (s *Service) afterLossTx(ctx context.Context, tx pgx.Tx, p *Pod) error {
@@ -36,7 +39,7 @@ func (s *Service) afterLossTx(ctx context.Context, tx pgx.Tx, p *Pod) error {
 		}
 		return s.tellLossTx(ctx, tx, p)
 	}
-	p.StatusDetail += " It is being started again on another cloud."
+	p.StatusDetail += startingAgain
 	p.RelaunchUntilWallAt, p.NextWallAt = ptr(wall.Add(s.Limits.RelaunchFor)), &wall
 	if err := savePod(ctx, tx, p); err != nil {
 		return err

@@ -169,7 +169,7 @@ test('a pod that was ended says why and where to go now', async ({ page, visit, 
     ['spend_limit', 'Spend limit reached', 'See your spending', '/billing'],
     ['setup_failed', 'Set-up failed', 'Choose another GPU', '/create'],
     ['machine_lost', 'Machine lost', 'Rent another pod', '/create'],
-    ['volume_damaged', 'Volume damaged', 'Go to your volumes', '/storage'],
+    ['volume_damaged', 'Volume damaged', 'Restore an earlier version', '/storage'],
   ]
   await answer(
     page,

@@ -145,6 +145,8 @@ test('a lost pod that waits for another cloud is followed, and told not to start
   await visit('/pods', { as })
   const restart = page.getByRole('switch', { name: 'Restart elsewhere if lost' })
   await expect(restart).toBeChecked()
+  await expect(page.getByRole('link', { name: 'Rent another pod' }), 'while it is cared for').toHaveCount(0)
+  await expect(page.getByRole('button', { name: /Start again/ })).toHaveCount(0)
   const before = requests.to('get', '/pods').length
   await page.clock.runFor(30_000)
   await expect.poll(() => requests.to('get', '/pods').length).toBe(before + 1)
@@ -155,4 +157,11 @@ test('a lost pod that waits for another cloud is followed, and told not to start
     { auto_relaunch: false },
   ])
   await expect(page.getByText('The machine was lost.', { exact: true })).toBeVisible()
+  await expect(page.getByRole('link', { name: 'Rent another pod' })).toBeVisible()
+  await expect(page.getByRole('button', { name: /Start again/ })).toBeVisible()
+  pod = { ...pod, relaunched_as: id('0ce4') }
+  await page.reload()
+  await expect(page.getByText('Started again as pod 0ce40000.')).toBeVisible()
+  await expect(page.getByRole('link', { name: 'Rent another pod' })).toHaveCount(0)
+  await expect(page.getByRole('button', { name: /Start again/ })).toHaveCount(0)
 })

@@ -44,7 +44,7 @@ export const pods = {
     spend_limit: 'See your spending',
     setup_failed: 'Choose another GPU',
     machine_lost: 'Rent another pod',
-    volume_damaged: 'Go to your volumes',
+    volume_damaged: 'Restore an earlier version',
   },
   autoRelaunch: 'Restart elsewhere if lost',
   autoRelaunchHint:
@@ -53,6 +53,7 @@ export const pods = {
   changeFailed: 'Failed to change pod',
   relaunch: 'Start again',
   relaunchFor: (rate: string) => `Start again for ${rate}/hr`,
+  relaunched: (id: string) => `Started again as pod ${id}.`,
   noSuchOffer: 'No offer has these GPUs at the moment',
   volumeTaken: 'Its volume is in use by another pod',
   unsynced: 'New changes are only on this pod until it syncs again.',

@@ -3,7 +3,7 @@ import { CircleAlert } from 'lucide-react'
 import type { Pod } from '@/api/types'
 import { copy } from '@/copy/en'
 import { TextLink } from '@/ui/button-link'
-import { canRelaunch, endOf, isComing, transferOf } from './model'
+import { awaitsRelaunch, canRelaunch, endOf, isComing, transferOf } from './model'
 import { Relaunch } from './relaunch'
 
 /** What happens to a pod, why, and what to do about it. Nothing while all is as it should be. */
@@ -47,6 +47,8 @@ function Explanation({ pod }: { pod: Pod }) {
   const end = endOf(pod)
   const detail = pod.status_detail
   if (!end && !detail) return null
+  // Nothing is to be done about one whose place is taken, or is about to be.
+  const cared = awaitsRelaunch(pod) || pod.relaunched_as !== null
   // Set-up and deletion go on by themselves: their news are no warnings.
   const warns = pod.status === 'ready' || (end !== null && end.reason !== 'user')
   return (
@@ -64,12 +66,13 @@ function Explanation({ pod }: { pod: Pod }) {
         ) : null}
         {detail ? <p>{detail}</p> : null}
         {detail && pod.status === 'ready' ? <p>{copy.pods.unsynced}</p> : null}
-        {end?.next ? (
+        {pod.relaunched_as === null ? null : <p>{copy.pods.relaunched(pod.relaunched_as.slice(0, 8))}</p>}
+        {end?.next && !cared ? (
           <p className="mt-1">
             <TextLink to={end.next}>{copy.pods.next[end.reason]}</TextLink>
           </p>
         ) : null}
-        {canRelaunch(pod) ? <Relaunch pod={pod} /> : null}
+        {canRelaunch(pod) && !cared ? <Relaunch pod={pod} /> : null}
       </div>
     </div>
   )
