@@ -232,6 +232,36 @@ test('a pod with a locked volume is ordered once its key was given, and holds th
   await expect(row(page, 'sealed').getByText('Unlocked', { exact: true })).toBeVisible()
 })
 
+test('a pod whose volume locks itself before the order is ordered once the key was given', async ({
+  page,
+  visit,
+  seeds,
+}) => {
+  test.setTimeout(120_000)
+  const as = await seeds.newcomer('key')
+  await as.pay(10)
+  const { volume, key } = await aLockedVolume(as, 'sealed')
+  await as.post(`/volumes/${volume.id}/unlock?team_id=${as.teamId}`, { key })
+  await as.post<SSHKey>('/ssh-keys', { name: 'k', public_key: publicKeys[0], team_id: as.teamId })
+  await visit('/create', { as })
+  const submit = page.getByRole('button', { name: 'Create Instance' })
+  await expect(page.getByRole('combobox', { name: 'Volume' })).toHaveAccessibleDescription(/^Empty/)
+  await expect(submit).toBeEnabled()
+  await lock(as, volume)
+  await submit.click()
+  await expect(unlocking(page)).toContainText('sealed has locked itself meanwhile. Give its key to go on.')
+  await expect(page.getByRole('alert')).toHaveCount(0)
+  await expect(page.getByRole('article'), 'the pod that was refused').toHaveCount(0)
+  await expectAccessible(page)
+  await unlock(page, key)
+  await expect(page).toHaveURL(/\/pods$/)
+  await expect(page.getByRole('article')).toHaveCount(1)
+  await expect.poll(async () => (await as.get<Pod[]>(`/pods?team_id=${as.teamId}`)).length).toBe(1)
+  const [pod] = await as.get<Pod[]>(`/pods?team_id=${as.teamId}`)
+  await as.delete(`/pods/${pod?.id}?team_id=${as.teamId}`)
+  await as.ended(pod?.id ?? '')
+})
+
 test('Files of a locked volume come after its key, also when it was locked meanwhile', async ({
   page,
   visit,

@@ -19,6 +19,7 @@ export const volumeKey = {
   unlockLabel: (name: string) => `Unlock volume ${name}`,
   unlockTitle: 'Unlock Volume',
   unlockText: (name: string) => `Only the key that your team holds opens ${name}.`,
+  unlockAgain: (name: string) => `${name} has locked itself meanwhile. Give its key to go on.`,
   field: 'Key',
   fieldHint: 'It locks itself an hour after this, or after its last pod.',
   malformed: 'A key is "hpk_" and 43 letters, digits, "-" or "_".',

@@ -5,7 +5,7 @@ import { settled } from '@/api/optimistic'
 import type { CreatePod, Pod } from '@/api/types'
 import { copy } from '@/copy/en'
 import { useSession, useTeam } from '@/features/session/queries'
-import { volumesQuery } from '@/features/volumes/queries'
+import { askedForKey, volumesQuery } from '@/features/volumes/queries'
 import { balanceQuery, transactionsQuery } from '@/features/wallet/queries'
 import { newestFirst } from '@/lib/time'
 import { alertToast } from '@/ui/toast'
@@ -66,7 +66,8 @@ export function useCreatePod(teamId: string) {
       ...(pod ? [pod] : []),
       ...(old ?? []).filter((other) => other.id !== tempId && other.id !== pod?.id),
     ])
-  return useMutation({
+  const again = (order: CreatePod): void => create.mutate(order)
+  const create = useMutation({
     mutationFn: async (order: CreatePod) => call('post', '/pods', { body: order }),
     onMutate: (order) => {
       temps += 1
@@ -80,8 +81,11 @@ export function useCreatePod(teamId: string) {
       replace(tempId, pod)
       followUp(client, teamId)
     },
-    onError: (error, _order, tempId) => {
+    onError: (error, order, tempId) => {
       if (tempId) replace(tempId, null)
+      const volumes = client.getQueryData(volumesQuery(teamId).queryKey)
+      const volume = volumes?.find(({ id }) => id === order.volume_id)
+      if (askedForKey(error, volume, () => again(order))) return
       alertToast(detailOf(error, copy.create.postFailed))
     },
     onSettled: () =>
@@ -90,6 +94,7 @@ export function useCreatePod(teamId: string) {
         client.invalidateQueries({ queryKey: volumesQuery(teamId).queryKey }),
       ]),
   })
+  return create
 }
 
 /** Deletes a pod: it shows as deleting at once, and as what it was when the call fails. */

@@ -6,7 +6,7 @@ import { useDeleteAccess } from '@/features/session/queries'
 import { formatDateTime } from '@/lib/time'
 import { Button } from '@/ui/button'
 import { openModal } from '@/ui/modal-store'
-import { crumbsOf } from './files-model'
+import { crumbsOf, shortened } from './files-model'
 import { useDownload, useRestoreVersion } from './files-queries'
 import { FilesRows } from './files-rows'
 
@@ -32,7 +32,7 @@ export function FilesFolder({ volume, version, path, onPath, onRestored }: Files
   }
   return (
     <section aria-label={copy.files.of(formatDateTime(version.created_at))} className="min-w-0">
-      <div className="flex flex-wrap items-center gap-2">
+      <div className="flex flex-wrap items-start gap-2">
         <Crumbs volume={volume} path={path} onPath={go} />
         <Button
           size="small"
@@ -56,9 +56,10 @@ export function FilesFolder({ volume, version, path, onPath, onRestored }: Files
   )
 }
 
-/** The way from the volume to the folder. */
+/** The way from the volume to the folder. Of a long one the middle is left out: '…' leads to the last of it. */
 function Crumbs({ volume, path, onPath }: Pick<FilesFolderProps, 'volume' | 'path' | 'onPath'>) {
-  const crumbs = [{ name: volume.name, path: '' }, ...crumbsOf(path)]
+  const whole = [{ name: volume.name, path: '' }, ...crumbsOf(path)]
+  const crumbs = shortened(whole)
   return (
     <nav aria-label={copy.files.folder} className="min-w-0 flex-1 basis-32">
       <ol className="flex flex-wrap items-center gap-x-1 text-control">
@@ -85,7 +86,7 @@ function Crumbs({ volume, path, onPath }: Pick<FilesFolderProps, 'volume' | 'pat
                 onClick={() => onPath(crumb.path)}
                 className="min-h-6 truncate rounded-control px-1 py-1.5 text-mid transition-colors hover:text-hi pointer-coarse:min-h-11"
               >
-                {crumb.name}
+                {index === 1 && crumbs.length < whole.length ? '…' : crumb.name}
               </button>
             )}
           </li>
@@ -100,7 +101,7 @@ function Restore({
   version,
   onRestored,
 }: Pick<FilesFolderProps, 'volume' | 'version' | 'onRestored'>) {
-  const { mutate, isPending } = useRestoreVersion(volume)
+  const { restore, restoring } = useRestoreVersion(volume, onRestored)
   const access = useDeleteAccess(copy.files.signIn)(volume.created_by)
   const reason = volume.currently_used
     ? copy.files.restoreInUse
@@ -117,14 +118,14 @@ function Restore({
         {
           label: copy.files.restoreSubmit,
           variant: 'primary',
-          onClick: () => mutate(version, { onSuccess: onRestored }),
+          onClick: () => restore(version),
         },
       ],
     })
   return (
     <Button
       size="small"
-      busy={isPending}
+      busy={restoring}
       icon={<History size={14} aria-hidden="true" />}
       disabled={reason !== undefined}
       title={reason}

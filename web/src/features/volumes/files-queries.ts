@@ -7,7 +7,7 @@ import { copy } from '@/copy/en'
 import { formatDateTime } from '@/lib/time'
 import { alertToast, toast } from '@/ui/toast'
 import { pageSize } from './files-model'
-import { volumesQuery, withKey } from './queries'
+import { askedForKey, volumesQuery, withKey } from './queries'
 
 /** The versions of a volume that are kept, newest first. */
 export const versionsQuery = ({ id, team_id }: Volume) =>
@@ -20,8 +20,7 @@ export const versionsQuery = ({ id, team_id }: Volume) =>
 
 /** Reads again what failed. Where the volume has locked itself meanwhile, its key is asked for first. */
 export function readAgain(volume: Volume, error: Error | null, read: () => void): void {
-  const locked = error instanceof ApiError && error.code === 'volume_locked'
-  withKey({ ...volume, locked: volume.locked || locked }, read)
+  if (!(error && askedForKey(error, volume, read))) withKey(volume, read)
 }
 
 /** A folder of one version. */
@@ -51,10 +50,15 @@ const routes = {
   tar: '/volumes/{id}/versions/{version}/tar',
 } as const
 
+interface Download extends Place {
+  readonly as: keyof typeof routes
+}
+
 /** Downloads a file, or a folder as tar, as large as they may be: the browser does it, by a plain link. */
 export function useDownload() {
-  return useMutation({
-    mutationFn: async ({ volume, version, path, as }: Place & { readonly as: keyof typeof routes }) => {
+  const again = (what: Download): void => download.mutate(what)
+  const download = useMutation({
+    mutationFn: async ({ volume, version, path, as }: Download) => {
       const { apiBase } = await loadConfig()
       const url =
         apiBase +
@@ -68,8 +72,12 @@ export function useDownload() {
       link.download = ''
       link.click()
     },
-    onError: (error) => alertToast(copy.files.downloadFailed, detailOf(error, '')),
+    onError: (error, what) => {
+      if (askedForKey(error, what.volume, () => again(what))) return
+      alertToast(copy.files.downloadFailed, detailOf(error, ''))
+    },
   })
+  return download
 }
 
 async function reasonAt(url: string): Promise<unknown> {
@@ -80,18 +88,23 @@ async function reasonAt(url: string): Promise<unknown> {
   return null
 }
 
-/** Makes a version the newest again. */
-export function useRestoreVersion(volume: Volume) {
+/** Makes a version the newest again; `onRestored` is called with the one that was made for it. */
+export function useRestoreVersion(volume: Volume, onRestored: (made: Version) => void) {
   const client = useQueryClient()
   const { id, team_id } = volume
-  return useMutation({
+  const restore = (version: Version): void => mutation.mutate(version, { onSuccess: onRestored })
+  const mutation = useMutation({
     mutationFn: async ({ version }: Version) =>
       call('post', '/volumes/{id}/versions/{version}/restore', {
         path: { id, version: String(version) },
         query: { team_id },
       }),
     onSuccess: (_, version) => toast(copy.files.restored(formatDateTime(version.created_at))),
-    onError: (error) => alertToast(copy.files.restoreFailed, detailOf(error, '')),
+    onError: (error, version) => {
+      if (askedForKey(error, volume, () => restore(version))) return
+      alertToast(copy.files.restoreFailed, detailOf(error, ''))
+    },
     onSettled: () => client.invalidateQueries({ queryKey: volumesQuery(team_id).queryKey }),
   })
+  return { restore, restoring: mutation.isPending }
 }

@@ -1,6 +1,6 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { call } from '@/api/client'
-import { detailOf } from '@/api/error'
+import { ApiError, detailOf } from '@/api/error'
 import { removal } from '@/api/optimistic'
 import type { Volume } from '@/api/types'
 import { copy } from '@/copy/en'
@@ -35,6 +35,8 @@ export interface KeyWanted {
   readonly volume: Volume
   /** Is called once the volume is open. */
   readonly act: () => void
+  /** It was open when the reader asked for that, and has locked itself since. */
+  readonly meanwhile?: boolean
 }
 
 export const keyWanted = createStore<KeyWanted | null>(null)
@@ -43,6 +45,16 @@ export const keyWanted = createStore<KeyWanted | null>(null)
 export function withKey(volume: Volume | undefined, act: () => void): void {
   if (volume?.locked) keyWanted.set({ volume, act })
   else act()
+}
+
+/**
+ * Asks for the key where something was refused because its volume has locked itself, which no list may have told
+ * yet; what was refused is done again then. False for every other refusal.
+ */
+export function askedForKey(error: Error, volume: Volume | undefined, again: () => void): boolean {
+  if (!(error instanceof ApiError && error.code === 'volume_locked' && volume)) return false
+  keyWanted.set({ volume: { ...volume, locked: true }, act: again, meanwhile: true })
+  return true
 }
 
 interface NewVolume {

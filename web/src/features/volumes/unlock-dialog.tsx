@@ -13,7 +13,7 @@ const texts = copy.volumeKey
 const close = () => keyWanted.set(null)
 
 /** Asks for the key of a locked volume, and goes on with what needs it. */
-export default function UnlockDialog({ volume, act }: KeyWanted) {
+export default function UnlockDialog({ volume, act, meanwhile }: KeyWanted) {
   const unlock = useUnlock(volume)
   useCloseElsewhere()
   return (
@@ -21,7 +21,7 @@ export default function UnlockDialog({ volume, act }: KeyWanted) {
       open
       onClose={close}
       title={texts.unlockTitle}
-      description={texts.unlockText(volume.name)}
+      description={meanwhile ? texts.unlockAgain(volume.name) : texts.unlockText(volume.name)}
       closeLabel={copy.app.close}
       busy={unlock.isPending}
     >
