@@ -120,8 +120,8 @@ test('what needs a hand comes first, the urgent before the rest, each with a lin
   await expect(hands.getByRole('listitem')).toHaveText([
     /^NowThe ledger does not add up2 rows wrong, -\$0\.000001 out of balance\.See Books and storage$/,
     /^Now2 machines are orphaned/,
-    /^Now1 machine is ambiguous for more than 5 minutes/,
-    /^Now1 machine is terminating for more than 15 minutes/,
+    /^Now1 machine has been ambiguous for more than 5 minutes/,
+    /^Now1 machine has been terminating for more than 15 minutes/,
     /^NowHyperstack is out of funds: its offers are off sale402 Payment Required/,
     /^NowPrime gives no good catalogue: its offers are hidden/,
     /^NowPrime is short of funds\$310\.00 last 14 h at the present burn\./,

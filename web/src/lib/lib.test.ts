@@ -123,5 +123,6 @@ test('the chime sounds at most once a second', () => {
 test.each([
   ['secure_cloud', 'Secure cloud'],
   ['driftbay', 'Driftbay'],
+  ['runpod', 'RunPod'],
   ['', ''],
 ])('%s is written %s', (word, name) => expect(nameOf(word)).toBe(name))

@@ -5,5 +5,5 @@ export function gpuName(type: string): string {
 
 /** A provider or a kind of security as people write it: 'secure_cloud' → 'Secure cloud'. */
 export function nameOf(word: string): string {
-  return word.slice(0, 1).toUpperCase() + word.slice(1).replaceAll('_', ' ')
+  return word === 'runpod' ? 'RunPod' : word.slice(0, 1).toUpperCase() + word.slice(1).replaceAll('_', ' ')
 }

@@ -44,18 +44,20 @@ export const operator = {
     clearingDetail: (usd: string) => `The difference is ${usd}.`,
     damaged: (count: number) =>
       count === 1 ? '1 object of a volume is damaged' : `${count} objects of volumes are damaged`,
+    damagedDetail: 'To see which version of each is whole, run: homeport volume damage',
     orphans: (count: number) => (count === 1 ? '1 machine is orphaned' : `${count} machines are orphaned`),
     orphansDetail: 'A cloud runs and bills what no pod owns.',
     unarmed: 'Orphans are not ended: the database was restored',
     unarmedDetail: 'Look at the list, then run: homeport reaper arm',
     terminating: (count: number) =>
       count === 1
-        ? '1 machine is terminating for more than 15 minutes'
-        : `${count} machines are terminating for more than 15 minutes`,
+        ? '1 machine has been terminating for more than 15 minutes'
+        : `${count} machines have been terminating for more than 15 minutes`,
+    terminatingDetail: 'Its cloud bills it until it is gone. It is tried again by itself.',
     ambiguous: (count: number) =>
       count === 1
-        ? '1 machine is ambiguous for more than 5 minutes'
-        : `${count} machines are ambiguous for more than 5 minutes`,
+        ? '1 machine has been ambiguous for more than 5 minutes'
+        : `${count} machines have been ambiguous for more than 5 minutes`,
     ambiguousDetail: 'It is not known whether the cloud made them.',
     noFunds: (cloud: string) => `${cloud} is out of funds: its offers are off sale`,
     broken: (cloud: string) => `${cloud} fails: its offers are off sale`,

@@ -37,7 +37,7 @@ function bookAlerts({ ledger, clearing, volumes }: OperatorOverview): Alert[] {
     const rows = copy.operator.book.rows(ledger.problems)
     add(texts.ledger, texts.ledgerDetail(rows, usdText(ledger.imbalance)))
   }
-  if (volumes.damaged_objects > 0) add(texts.damaged(volumes.damaged_objects), '')
+  if (volumes.damaged_objects > 0) add(texts.damaged(volumes.damaged_objects), texts.damagedDetail)
   if (clearing.problems > 0) {
     add(texts.clearing(clearing.problems), texts.clearingDetail(usdText(clearing.difference)))
   }
@@ -52,7 +52,8 @@ function machineAlerts({ instances }: OperatorOverview): Alert[] {
   if (instances.orphans > 0) add(texts.orphans(instances.orphans), texts.orphansDetail)
   if (!instances.reaper.armed) add(texts.unarmed, texts.unarmedDetail)
   if (instances.ambiguous_long > 0) add(texts.ambiguous(instances.ambiguous_long), texts.ambiguousDetail)
-  if (instances.terminating_long > 0) add(texts.terminating(instances.terminating_long), '')
+  if (instances.terminating_long > 0)
+    add(texts.terminating(instances.terminating_long), texts.terminatingDetail)
   return alerts
 }
 
