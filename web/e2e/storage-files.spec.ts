@@ -112,7 +112,7 @@ test('two versions of a real pod are browsed, downloaded and restored, and a new
     await expect(question).toContainText('Nothing is lost')
     await question.getByRole('button', { name: 'Restore' }).click()
     await expect(page.getByRole('status').filter({ hasText: 'are the newest again' })).toBeVisible()
-    await expect(versions(page).first()).toContainText('Restored from version')
+    await expect(versions(page).first()).toContainText(/Version \d+, restored from \d+/)
     await expect(dialog(page)).toBeVisible()
     await expect(row(page, /Open folder runs/)).toBeVisible()
   })
@@ -230,6 +230,25 @@ test('the browser is loaded when somebody looks, and closes to where it was open
   await page.keyboard.press('Escape')
   await expect(dialog(page)).toHaveCount(0)
   await expect(open).toBeFocused()
+})
+
+test('the files stay on show when the window gets narrow and wide again', async ({ page, visit, seeds }) => {
+  await stage(page)
+  await answer(page, 'get', '/volumes/{id}/versions/{version}/files', (request) => {
+    const path = new URL(request.url()).searchParams.get('path') ?? ''
+    const entries = path === '' ? someEntries : [anEntry('inside', { path: 'runs/inside' })]
+    return { version: 2, path, total: entries.length, offset: 0, entries }
+  })
+  await visit('/storage', { as: await seeds.hobby1() })
+  await page.getByRole('button', { name: 'Files of datasets' }).click()
+  await row(page, /Open folder runs/).click()
+  await expect(row(page, /inside/)).toBeVisible()
+  for (const width of [1000, 390, 1440]) {
+    await page.setViewportSize({ width, height: 844 })
+    await expect(row(page, /inside/), `at ${width} px`).toBeVisible()
+  }
+  await page.keyboard.press('Escape')
+  await expect(dialog(page)).toHaveCount(0)
 })
 
 test('a folder of 100,000 files is walked with the keyboard', async ({ page, visit, seeds }) => {

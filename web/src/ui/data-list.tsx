@@ -15,14 +15,16 @@ interface DataListProps<Row> {
   columns: readonly Column<Row>[]
   rows: readonly Row[]
   rowKey: (row: Row) => string
+  /** From which width on it is a table: a media query. */
+  wide?: string
 }
 
 /** Rows as a table on wide screens and as cards with the same labels on narrow ones. */
-export function DataList<Row>(props: DataListProps<Row>) {
-  return useMedia('(min-width: 768px)') ? <WideList {...props} /> : <NarrowList {...props} />
+export function DataList<Row>({ wide = '(min-width: 768px)', ...props }: DataListProps<Row>) {
+  return useMedia(wide) ? <WideList {...props} /> : <NarrowList {...props} />
 }
 
-function WideList<Row>({ label, columns, rows, rowKey }: DataListProps<Row>) {
+function WideList<Row>({ label, columns, rows, rowKey }: Omit<DataListProps<Row>, 'wide'>) {
   return (
     <div className="card overflow-hidden">
       <table aria-label={label} className="w-full table-fixed border-collapse text-left text-body">
@@ -62,9 +64,9 @@ function WideList<Row>({ label, columns, rows, rowKey }: DataListProps<Row>) {
   )
 }
 
-function NarrowList<Row>({ label, columns, rows, rowKey }: DataListProps<Row>) {
+function NarrowList<Row>({ label, columns, rows, rowKey }: Omit<DataListProps<Row>, 'wide'>) {
   return (
-    <ul aria-label={label} className="grid grid-cols-1 gap-3">
+    <ul aria-label={label} className="grid grid-cols-1 gap-3 md:grid-cols-2">
       {rows.map((row) => (
         <li key={rowKey(row)} className="card p-4">
           <dl className="grid grid-cols-1 gap-3">

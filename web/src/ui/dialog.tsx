@@ -48,7 +48,7 @@ export function Dialog({
           onCloseAutoFocus={giveBackFocus}
           {...(description ? {} : { 'aria-describedby': undefined })}
           className={clsx(
-            'fixed inset-x-0 bottom-0 z-50 max-h-[92dvh] animate-rise overflow-y-auto rounded-t-card border border-line-2 bg-ink-2 p-5 shadow-overlay sm:inset-0 sm:m-auto sm:h-fit sm:rounded-card sm:p-6',
+            'fixed inset-x-0 bottom-0 z-50 max-h-[92dvh] animate-rise overflow-y-auto rounded-t-card border border-line-2 bg-ink-2 p-5 shadow-overlay sm:inset-0 sm:m-auto sm:h-fit sm:w-[calc(100%-48px)] sm:rounded-card sm:p-6',
             widths[width],
           )}
         >

@@ -10,7 +10,12 @@ export function Spinner({ className = 'size-3.5' }: { className?: string }) {
   )
 }
 
-/** A block of the size of what will stand there. */
-export function Skeleton({ className }: { className?: string }) {
-  return <div aria-hidden="true" className={clsx('animate-beat rounded-control bg-ink-2', className)} />
+/** A block of the size of what will stand there; `raised` is on a dialog, which has the colour of the others. */
+export function Skeleton({ className, raised = false }: { className?: string; raised?: boolean }) {
+  return (
+    <div
+      aria-hidden="true"
+      className={clsx('animate-beat rounded-control', raised ? 'bg-ink-3' : 'bg-ink-2', className)}
+    />
+  )
 }

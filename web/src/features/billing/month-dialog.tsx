@@ -50,7 +50,7 @@ export function MonthDialog({ teamId, month, open, onClose }: MonthDialogProps) 
 
 function Panel({ teamId, month, by }: { teamId: string; month: string; by: SpendBy }) {
   const list = useQuery(spendQuery(teamId, month, by))
-  if (phaseOf(list) === 'first') return <Skeleton className="h-40" />
+  if (phaseOf(list) === 'first') return <Skeleton raised className="h-40" />
   if (!list.data) {
     return (
       <ListError

@@ -51,7 +51,7 @@ function Browser({ volume }: { volume: Volume }) {
           onRetry={() => readAgain(volume, list.error, () => void list.refetch())}
         />
       ) : null}
-      {list.isPending && !list.isError ? <Skeleton className="h-80 rounded-card" /> : null}
+      {list.isPending && !list.isError ? <Skeleton raised className="h-80 rounded-card" /> : null}
       {list.data?.length === 0 ? (
         <div className="py-12 text-center">
           <p className="font-medium text-hi text-lead">{copy.files.empty}</p>

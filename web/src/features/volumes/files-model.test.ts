@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { crumbsOf, formatBytes, moved, pagesOf, parentOf, rowInSight, rowsAt } from './files-model'
+import { crumbsOf, formatBytes, moved, pagesOf, parentOf, rowInSight, rowsAt, shortened } from './files-model'
 
 describe('sizes', () => {
   it.each([
@@ -26,6 +26,11 @@ describe('paths', () => {
       { name: '100%', path: 'runs/100%25' },
       { name: 'a\uFFFDb', path: 'runs/100%25/a%FFb' },
     ])
+  })
+  it('are shortened in the middle, where a folder leads to the rest', () => {
+    const short = (path: string) => shortened(crumbsOf(path)).map(({ path }) => path)
+    expect(short('a/b/c/d')).toEqual(['a', 'a/b', 'a/b/c', 'a/b/c/d'])
+    expect(short('a/b/c/d/e/f')).toEqual(['a', 'a/b/c/d', 'a/b/c/d/e', 'a/b/c/d/e/f'])
   })
   it('have a parent', () => {
     expect(parentOf('a/b/c')).toBe('a/b')

@@ -24,6 +24,13 @@ export function crumbsOf(path: string): Crumb[] {
   return parts.map((part, index) => ({ name: plainName(part), path: parts.slice(0, index + 1).join('/') }))
 }
 
+const mostCrumbs = 4
+
+/** A way that is short enough to be shown: where it begins, the last that is left out, and the last two. */
+export function shortened(crumbs: readonly Crumb[]): readonly Crumb[] {
+  return crumbs.length <= mostCrumbs ? crumbs : [...crumbs.slice(0, 1), ...crumbs.slice(-3)]
+}
+
 /** The folder that a path lies in. */
 export function parentOf(path: string): string {
   return path.slice(0, Math.max(0, path.lastIndexOf('/')))

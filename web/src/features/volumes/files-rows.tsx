@@ -58,7 +58,7 @@ export function FilesRows({ place, cameFrom, rowOf, onOpen, onDownload }: FilesR
           onRetry={() => readAgain(place.volume, failed.error, () => void failed.refetch())}
         />
       ) : null}
-      {first.isPending && !failed ? <Skeleton className="h-60 rounded-card" /> : null}
+      {first.isPending && !failed ? <Skeleton raised className="h-60 rounded-card" /> : null}
       {first.data && total === 0 ? (
         <EmptyFolder focus={cameFrom !== null} onKeyDown={list.onKeyDown} />
       ) : null}
@@ -66,7 +66,7 @@ export function FilesRows({ place, cameFrom, rowOf, onOpen, onDownload }: FilesR
         <div
           ref={list.box}
           onScroll={({ currentTarget }) => setTop(currentTarget.scrollTop)}
-          className="max-h-[min(456px,50dvh)] overflow-y-auto overscroll-contain rounded-card border border-line-1"
+          className="@container max-h-[min(456px,50dvh)] overflow-y-auto overscroll-contain rounded-card border border-line-1"
         >
           <ul
             aria-label={copy.files.folderOf(crumbsOf(place.path).at(-1)?.name ?? place.volume.name)}
@@ -190,7 +190,7 @@ function Entry({ entry, reachable, onOpen, onDownload }: EntryProps) {
   if (!entry) {
     return (
       <div className={line}>
-        <Skeleton className="h-4 w-40" />
+        <Skeleton raised className="h-4 w-40" />
       </div>
     )
   }
@@ -248,12 +248,12 @@ function Entry({ entry, reachable, onOpen, onDownload }: EntryProps) {
   )
 }
 
-/** Name, size and time: in columns, or below the name on a phone. */
+/** Name, size and time: in columns, or below the name where they do not fit. */
 function Facts({ entry }: { entry: FolderEntry }) {
   const size = entry.type === 'file' ? formatBytes(entry.size) : ''
   const time = formatDateTime(entry.modified_at)
   return (
-    <span className="flex min-w-0 flex-1 flex-col sm:flex-row sm:items-center sm:gap-4">
+    <span className="flex min-w-0 flex-1 flex-col @lg:flex-row @lg:items-center @lg:gap-4">
       <span className="min-w-0 flex-1 truncate text-hi" title={entry.name}>
         {entry.name}
         {entry.target === null ? null : (
@@ -263,9 +263,9 @@ function Facts({ entry }: { entry: FolderEntry }) {
           </span>
         )}
       </span>
-      <span className="price flex shrink-0 gap-3 text-low text-meta sm:gap-4">
-        <span className={clsx('sm:w-20 sm:text-right', size === '' && 'max-sm:hidden')}>{size}</span>
-        <time dateTime={entry.modified_at} className="sm:w-40 sm:text-right">
+      <span className="price flex shrink-0 gap-3 text-low text-meta @lg:gap-4">
+        <span className={clsx('@lg:w-20 @lg:text-right', size === '' && 'hidden @lg:block')}>{size}</span>
+        <time dateTime={entry.modified_at} className="@lg:w-40 @lg:text-right">
           {time}
         </time>
       </span>

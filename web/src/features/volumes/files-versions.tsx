@@ -29,6 +29,7 @@ export function FilesVersions({ versions, chosen, onChoose }: FilesVersionsProps
         className="flex min-h-11 w-full items-center gap-2 rounded-control border border-line-2 px-3 text-left text-control text-hi md:hidden"
       >
         <span className="min-w-0 flex-1 truncate">{copy.files.of(formatDateTime(chosen.created_at))}</span>
+        {chosen.newest ? <Badge tone="ready">{copy.files.newest}</Badge> : null}
         <ChevronDown
           size={14}
           aria-hidden="true"
@@ -85,8 +86,8 @@ function Choice({ version, chosen, onChoose }: { version: Version; chosen: boole
       </span>
       <span className="block">
         {version.restored_from === null
-          ? copy.files.pod((version.pod_id ?? '').slice(0, 8))
-          : copy.files.restoredFrom(version.restored_from)}
+          ? copy.files.pod(version.version, (version.pod_id ?? '').slice(0, 8))
+          : copy.files.restoredAs(version.version, version.restored_from)}
       </span>
       {version.files_added === null ? null : <span className="block">{changesText(version)}</span>}
       {version.skipped > 0 ? (

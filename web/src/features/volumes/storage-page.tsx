@@ -1,6 +1,6 @@
 import { useNavigate } from '@tanstack/react-router'
 import { Plus } from 'lucide-react'
-import { useState } from 'react'
+import { lazy, Suspense, useMemo, useState } from 'react'
 import { reasonOf } from '@/api/error'
 import { copy } from '@/copy/en'
 import { useCreateAccess, useSession, useTeam } from '@/features/session/queries'
@@ -16,6 +16,8 @@ import { NewVolumeDialog } from './new-volume-dialog'
 import { useVolumes } from './queries'
 import { Trash } from './trash'
 import { exampleVolume, volumeColumns } from './volume-columns'
+
+const FilesDialog = lazy(() => import('./files-dialog'))
 
 /** The storage volumes of the team on stage. */
 export function StoragePage() {
@@ -34,6 +36,9 @@ export function StoragePage() {
     else setOpen(true)
   }
   const rows = signedIn ? data : [exampleVolume]
+  const [files, setFiles] = useState<{ id: string; open: boolean } | null>(null)
+  const columns = useMemo(() => volumeColumns(({ id }) => setFiles({ id, open: true })), [])
+  const shown = data?.find(({ id }) => id === files?.id)
   return (
     <Page
       title={copy.storage.title}
@@ -67,9 +72,26 @@ export function StoragePage() {
       {signedIn && isPending && !isError ? <Skeleton className="h-44 rounded-card" /> : null}
       {rows?.length === 0 ? <EmptyState title={copy.storage.empty} hint={copy.storage.emptyHint} /> : null}
       {rows && rows.length > 0 ? (
-        <DataList label={copy.storage.title} columns={volumeColumns} rows={rows} rowKey={({ id }) => id} />
+        <DataList
+          label={copy.storage.title}
+          columns={columns}
+          rows={rows}
+          rowKey={({ id }) => id}
+          wide="(min-width: 1240px)"
+        />
       ) : null}
       {signedIn && data ? <Trash /> : null}
+      {/* Loaded when somebody first looks. It stands here, not in its row: that is another one once cards become a table. */}
+      {files && shown ? (
+        <Suspense fallback={null}>
+          <FilesDialog
+            key={shown.id}
+            volume={shown}
+            open={files.open}
+            onClose={() => setFiles({ ...files, open: false })}
+          />
+        </Suspense>
+      ) : null}
       {team ? <NewVolumeDialog teamId={team.id} open={open} onClose={() => setOpen(false)} /> : null}
     </Page>
   )

@@ -1,6 +1,5 @@
 import { clsx } from 'clsx'
 import { FolderOpen, Lock, LockOpen, Trash2, TriangleAlert } from 'lucide-react'
-import { lazy, Suspense, useState } from 'react'
 import type { Volume } from '@/api/types'
 import { copy } from '@/copy/en'
 import { useCreateAccess, useDeleteAccess, useTeam } from '@/features/session/queries'
@@ -14,8 +13,6 @@ import { Spinner } from '@/ui/spinner'
 import { useLock } from './key-queries'
 import { quotaWarning, usedPercent, usedText, volumePrice, volumeSizeGb } from './model'
 import { useDeleteVolume, withKey } from './queries'
-
-const FilesDialog = lazy(() => import('./files-dialog'))
 
 /** What visitors see in place of volumes of their own. */
 export const exampleVolume: Volume = {
@@ -37,9 +34,9 @@ export const exampleVolume: Volume = {
 
 const { columns: heads } = copy.storage
 
-/** What a row of the storage table shows. */
-export const volumeColumns: readonly Column<Volume>[] = [
-  { header: heads.name, width: 'w-[30%]', cell: (volume) => <VolumeName volume={volume} /> },
+/** What a row of the storage table shows. `onFiles` is called once the files of a volume can be looked at. */
+export const volumeColumns = (onFiles: (volume: Volume) => void): readonly Column<Volume>[] => [
+  { header: heads.name, width: 'w-[28%]', cell: (volume) => <VolumeName volume={volume} /> },
   { header: heads.used, cell: (volume) => <Used volume={volume} /> },
   {
     header: heads.price,
@@ -67,10 +64,10 @@ export const volumeColumns: readonly Column<Volume>[] = [
   },
   {
     header: heads.actions,
-    width: 'w-[216px]',
+    width: 'w-[216px] min-[1400px]:w-[312px]',
     cell: (volume) => (
       <div className="flex flex-wrap gap-2">
-        {volume === exampleVolume ? null : <Files volume={volume} />}
+        {volume === exampleVolume ? null : <Files volume={volume} onFiles={onFiles} />}
         {volume.team_key ? <LockButton volume={volume} /> : null}
         <DeleteVolume volume={volume} />
       </div>
@@ -119,34 +116,21 @@ function Used({ volume: { name, size_gb } }: { volume: Volume }) {
   )
 }
 
-/** Opens the files of a volume. What shows them is loaded when somebody first looks. */
-function Files({ volume }: { volume: Volume }) {
-  const [open, setOpen] = useState(false)
-  const [asked, setAsked] = useState(false)
+/** The way to the files of a volume: by its key where it is locked. */
+function Files({ volume, onFiles }: { volume: Volume; onFiles: (volume: Volume) => void }) {
   const access = useCreateAccess(copy.volumeKey.signIn)
   const reason = volume.locked && !access.can ? access.reason : undefined
-  const show = () => {
-    setAsked(true)
-    setOpen(true)
-  }
   return (
-    <>
-      <Button
-        size="small"
-        icon={<FolderOpen size={14} aria-hidden="true" />}
-        aria-label={copy.files.openLabel(volume.name)}
-        disabled={reason !== undefined}
-        title={reason}
-        onClick={() => withKey(volume, show)}
-      >
-        {copy.files.open}
-      </Button>
-      {asked ? (
-        <Suspense fallback={null}>
-          <FilesDialog volume={volume} open={open} onClose={() => setOpen(false)} />
-        </Suspense>
-      ) : null}
-    </>
+    <Button
+      size="small"
+      icon={<FolderOpen size={14} aria-hidden="true" />}
+      aria-label={copy.files.openLabel(volume.name)}
+      disabled={reason !== undefined}
+      title={reason}
+      onClick={() => withKey(volume, () => onFiles(volume))}
+    >
+      {copy.files.open}
+    </Button>
   )
 }
 
