@@ -79,11 +79,16 @@ func CloudInit(b provider.Bootstrap) (string, error) {
 		base64.StdEncoding.EncodeToString([]byte(script)) + "\nruncmd:\n- [sh, /run/homeport-start]\n- [rm, -f, /run/homeport-start]\n", nil
 }
 
-// Args is the payload as the command of a container; it ends only with the agent.
+// Container is the payload as a script that a container's first program runs; it
+// ends only with the agent.
+func Container(b provider.Bootstrap) (string, error) { return render(b, container) }
+
+// Args is Container as the command of a container. The shell that has it among its
+// arguments, which every program of the pod can see, gives way to one that reads it.
 func Args(b provider.Bootstrap) ([]string, error) {
-	script, err := render(b, container)
+	script, err := Container(b)
 	if err != nil {
 		return nil, err
 	}
-	return []string{"/bin/sh", "-c", script}, nil
+	return []string{"/bin/sh", "-c", "exec /bin/sh -s <<'HOMEPORT'\n" + script + "HOMEPORT\n"}, nil
 }

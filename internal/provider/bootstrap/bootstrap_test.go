@@ -103,6 +103,43 @@ func TestPayloadRunsWhatItFetched(t *testing.T) {
 	}
 }
 
+// TestTokenIsNoArgumentInAContainer runs a container's command, as it is and as
+// clouds get it that take one line: while the installer runs, none of the programs
+// that brought it was started with the token. Arguments are there for all to see.
+func TestTokenIsNoArgumentInAContainer(t *testing.T) {
+	t.Parallel()
+	programs := map[string]string{}
+	for _, name := range []string{"cat", "tr", "base64"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		programs[name] = "#!/bin/sh\nexec " + path + ` "$@"` + "\n"
+	}
+	dir := t.TempDir()
+	tools(t, dir, "curl", programs)
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`echo "$HP_MODE"; cat /proc/$$/cmdline /proc/$PPID/cmdline /proc/$TOP/cmdline | tr '\0' ' '` + "\n# end\n"))
+	}))
+	t.Cleanup(node.Close)
+	args, err := bootstrap.Args(provider.Bootstrap{AgentURL: node.URL, Token: "secret-token"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inBase64 := base64.StdEncoding.EncodeToString([]byte(args[2]))
+	for name, line := range map[string]string{"as it is": args[2], "one line": `eval "$(echo ` + inBase64 + ` | base64 -d)"`} {
+		cmd := exec.Command(args[0], args[1], "TOP=$$\nexport TOP\n"+line)
+		cmd.Env = []string{"PATH=" + dir + ":/usr/bin:/bin"}
+		said, err := cmd.CombinedOutput()
+		if err != nil || !strings.HasPrefix(string(said), "container\nsh ") {
+			t.Errorf("%s: %v: %s", name, err, said)
+		}
+		if strings.Contains(string(said), "secret-token") || strings.Contains(string(said), inBase64[:40]) {
+			t.Errorf("%s: all see the token: %s", name, said)
+		}
+	}
+}
+
 // tools makes a folder of programs: the one that fetches, what a script needs,
 // and stand-ins.
 func tools(t *testing.T, dir, fetcher string, standIns map[string]string) {
