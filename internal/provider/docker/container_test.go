@@ -1,6 +1,7 @@
 package docker_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 
 	"homeport.dev/homeport/internal/provider"
 	"homeport.dev/homeport/internal/provider/docker"
+	"homeport.dev/homeport/internal/provider/providertest/cloudtest"
 )
 
 const uuid1 = "GPU-00000000-0000-0000-0000-000000000001"
@@ -18,7 +20,8 @@ func TestContainerIsHeldToItsOffer(t *testing.T) {
 	c, d := fresh(t)
 	l := request(t, c)
 	l.SSHPort = 20_007
-	if _, err := c.Launch(t.Context(), l); err != nil {
+	m, err := c.Launch(t.Context(), l)
+	if err != nil {
 		t.Fatal(err)
 	}
 	in := d.bodies[0]
@@ -54,9 +57,17 @@ func TestContainerIsHeldToItsOffer(t *testing.T) {
 			t.Errorf("the pod's token stands in the label %s", name)
 		}
 	}
-	if command := in["Cmd"].([]any); len(command) != 2 || !strings.Contains(command[1].(string), "https://homeport.example/agent/install") {
-		t.Errorf("the command is %v", command)
+	if text, err := json.Marshal(in); err != nil || strings.Contains(string(text), l.Bootstrap.Token) {
+		t.Errorf("the pod's token is there for all to see, %v", err)
 	}
+	if diff := cmp.Diff([]any{"/opt/homeport/start"}, in["Cmd"]); diff != "" {
+		t.Error(diff)
+	}
+	d.Change(m.Ref, func(m *cloudtest.Machine) {
+		if m.Words["file"] != "/opt/homeport/start 600" || !strings.Contains(m.Start, "https://homeport.example/agent/install") || !strings.Contains(m.Start, l.Bootstrap.Token) {
+			t.Errorf("%s has %s", m.Words["file"], m.Start)
+		}
+	})
 }
 
 // TestDescriptionShapesTheContainer: what an operator may choose.
@@ -71,7 +82,8 @@ func TestDescriptionShapesTheContainer(t *testing.T) {
 	if l.Offer.Security != "secure_cloud" {
 		t.Errorf("the offer is %s", l.Offer.Security)
 	}
-	if _, err := c.Launch(t.Context(), l); err != nil {
+	m, err := c.Launch(t.Context(), l)
+	if err != nil {
 		t.Fatal(err)
 	}
 	in := d.bodies[0]
@@ -88,9 +100,11 @@ func TestDescriptionShapesTheContainer(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if command := in["Cmd"].([]any)[1].(string); !strings.Contains(command, "http://10.0.0.1:8080/agent/install") {
-		t.Errorf("the command is %s", command)
-	}
+	d.Change(m.Ref, func(m *cloudtest.Machine) {
+		if !strings.Contains(m.Start, "http://10.0.0.1:8080/agent/install") {
+			t.Errorf("it starts with %s", m.Start)
+		}
+	})
 }
 
 // TestSimulatedGPUsAreNoDevices: they are counted, and asked of nobody.

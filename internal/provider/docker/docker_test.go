@@ -236,6 +236,11 @@ func TestUnclearCallsAreAmbiguous(t *testing.T) {
 		{create, "no_image", provider.ErrRefused, 0},
 		{create, "quota", provider.ErrRefused, 0},
 		{create, "rate_limited", provider.ErrRateLimited, 0},
+		{place, "error_before", provider.ErrUnreachable, 0}, // nobody started it
+		{place, "hang_after", provider.ErrUnreachable, 0},
+		{place, "full", provider.ErrNoCapacity, 0},
+		{place, "read_only", provider.ErrRefused, 0},
+		{place, "rate_limited", provider.ErrRateLimited, 0},
 		{start, "error_before", nil, 1},
 		{start, "error_after", nil, 1},
 		{start, "malformed", nil, 1},

@@ -1,6 +1,7 @@
 package docker_test
 
 import (
+	"archive/tar"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 // The calls of the engine that go wrong apart from the contract's operations.
 const (
 	create = "create"
+	place  = "place"
 	start  = "start"
 )
 
@@ -108,6 +110,8 @@ func (d *double) dialect() cloudtest.Dialect {
 		"create/refused":            problem(400, "invalid reference format"),
 		"create/no_image":           problem(404, "No such image: "+image),
 		"create/quota":              problem(400, "--storage-opt is supported only for overlay over xfs with 'pquota' mount option"),
+		"place/full":                problem(500, "write /var/lib/docker/overlay2/x/opt/homeport/start: no space left on device"),
+		"place/read_only":           problem(403, "container rootfs is marked read-only"),
 		"start/no_capacity":         problem(500, "nvidia-container-cli: device error: GPU-00000000-0000-0000-0000-000000000001: unknown device: unknown"),
 		"start/port":                problem(500, "driver failed programming external connectivity on endpoint x: Bind for 0.0.0.0:20001 failed: port is already allocated"),
 		"start/no_driver":           problem(500, noDriver),
@@ -117,7 +121,7 @@ func (d *double) dialect() cloudtest.Dialect {
 		"find/null":                 {Status: 200, Body: "null"},
 	}
 	var kinds []string
-	for _, op := range []string{create, start} {
+	for _, op := range []string{create, place, start} {
 		for _, kind := range []string{"error_before", "error_after", "late", "hang_after", "malformed", "slow_body", "never_boots", "boot_fails", "no_address", "rate_limited", "rate_limited_unsaid"} {
 			kinds = append(kinds, op+"/"+kind)
 		}
@@ -129,7 +133,8 @@ func (d *double) dialect() cloudtest.Dialect {
 			mux.HandleFunc("/_ping", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Api-Version", "1.41") })
 			for path, f := range map[string]http.HandlerFunc{
 				"GET /info": d.info, "GET /containers/json": d.list, "POST /containers/create": d.create, "POST /containers/{id}/start": d.start,
-				"GET /containers/{id}/logs": d.logs, "DELETE /containers/{id}": d.end, "GET /networks/{name}": d.network,
+				"PUT /containers/{id}/archive": d.place,
+				"GET /containers/{id}/logs":    d.logs, "DELETE /containers/{id}": d.end, "GET /networks/{name}": d.network,
 				"POST /networks/create": d.newNetwork, "GET /images/": d.image, "POST /images/create": d.pull,
 			} {
 				method, rest, _ := strings.Cut(path, " ")
@@ -148,6 +153,8 @@ func operation(r *http.Request) string {
 		return create
 	case strings.Contains(path, probeRef):
 		return "" // a look at the GPUs is no launch
+	case strings.HasSuffix(path, "/archive"):
+		return place
 	case strings.HasSuffix(path, "/start"):
 		return start
 	case path == "/containers/json" && strings.Contains(r.URL.Query().Get("filters"), `"name"`):
@@ -245,7 +252,7 @@ func (d *double) create(w http.ResponseWriter, r *http.Request) {
 		for k, v := range in["Labels"].(map[string]any) {
 			d.labels[ref][k] = v.(string)
 		}
-		d.Add(r, cloudtest.Machine{Ref: ref, Name: name, Start: fmt.Sprint(in["Cmd"]), Words: map[string]string{}})
+		d.Add(r, cloudtest.Machine{Ref: ref, Name: name, Words: map[string]string{}})
 	}
 	d.mu.Unlock()
 	if taken {
@@ -253,6 +260,27 @@ func (d *double) create(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	reply(w, http.StatusCreated, map[string]any{"Id": ref, "Warnings": []string{}})
+}
+
+// place keeps the file of the archive as what the container starts with.
+func (d *double) place(w http.ResponseWriter, r *http.Request) {
+	in := tar.NewReader(r.Body)
+	for {
+		h, err := in.Next()
+		if err != nil {
+			refuse(w, http.StatusBadRequest, "no file, or no archive")
+			return
+		}
+		if h.Typeflag != tar.TypeReg {
+			continue
+		}
+		text, err := io.ReadAll(in)
+		at := fmt.Sprintf("%s/%s %o", strings.TrimSuffix(r.URL.Query().Get("path"), "/"), h.Name, h.Mode)
+		if err != nil || !d.Change(r.PathValue("id"), func(m *cloudtest.Machine) { m.Words["file"], m.Start = at, string(text) }) {
+			refuse(w, http.StatusNotFound, "No such container")
+		}
+		return
+	}
 }
 
 func (d *double) start(w http.ResponseWriter, r *http.Request) {

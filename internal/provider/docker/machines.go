@@ -20,7 +20,7 @@ import (
 var machineName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 
 // Launch implements provider.Adapter: GPUs are chosen, a container is made that
-// holds them, and it is started.
+// holds them, it gets the payload, and is started.
 func (c *Cloud) Launch(ctx context.Context, l provider.Launch) (provider.Machine, error) {
 	if !machineName.MatchString(l.Name) || len(l.Name) > maxName {
 		return provider.Machine{}, provider.ErrRefused.Because(fmt.Errorf("machine name %q", l.Name))
@@ -31,15 +31,15 @@ func (c *Cloud) Launch(ctx context.Context, l provider.Launch) (provider.Machine
 	if c.host.AgentURL != "" {
 		l.Bootstrap.AgentURL = c.host.AgentURL
 	}
-	command, err := bootstrap.Args(l.Bootstrap)
+	payload, err := bootstrap.Container(l.Bootstrap)
 	if err != nil {
 		return provider.Machine{}, provider.ErrUnsupported.Because(err)
 	}
-	made, err := c.claim(ctx, l, command)
+	made, err := c.claim(ctx, l)
 	if err != nil {
 		return provider.Machine{}, fmt.Errorf("create %s: %w", l.Name, err)
 	}
-	if err := c.start(ctx, made); err != nil {
+	if err := c.start(ctx, made, payload); err != nil {
 		return provider.Machine{}, fmt.Errorf("start %s: %w", l.Name, err)
 	}
 	return provider.Machine{Ref: made, Name: l.Name, State: provider.Building, CreatedAt: c.clock.Wall()}, nil
@@ -63,7 +63,7 @@ const chooseTries = 3
 // claim makes the container. Other nodes may choose at the same time, which only the engine
 // could order: whoever sees after its create that another container holds one
 // of its GPUs withdraws, so that none is ever held by two that run.
-func (c *Cloud) claim(ctx context.Context, l provider.Launch, command []string) (string, error) {
+func (c *Cloud) claim(ctx context.Context, l provider.Launch) (string, error) {
 	network, err := c.network(ctx)
 	if err != nil {
 		return "", provider.NotMade(err)
@@ -87,7 +87,7 @@ func (c *Cloud) claim(ctx context.Context, l provider.Launch, command []string) 
 		if chosen == nil {
 			return "", provider.ErrNoCapacity
 		}
-		made, err := c.create(ctx, c.options(l, command, network, chosen), command[len(command)-1], l.Bootstrap.Token)
+		made, err := c.create(ctx, c.options(l, network, chosen))
 		if f, ok := failed(err); ok && f.status == http.StatusConflict {
 			return "", unclear(err) // a container has this name: Find tells whose it is
 		}
@@ -152,7 +152,7 @@ func byName(prefix string) client.Filters {
 }
 
 // create makes a container, and returns its id.
-func (c *Cloud) create(ctx context.Context, o client.ContainerCreateOptions, hide ...string) (string, error) {
+func (c *Cloud) create(ctx context.Context, o client.ContainerCreateOptions) (string, error) {
 	var made string
 	err := do(ctx, makeFor, func(ctx context.Context) error {
 		res, err := c.engine.ContainerCreate(ctx, o)
@@ -161,13 +161,20 @@ func (c *Cloud) create(ctx context.Context, o client.ContainerCreateOptions, hid
 			err = fmt.Errorf("the answer names no container: %q", made)
 		}
 		return err
-	}, hide...)
+	})
 	return made, err
 }
 
-// start starts a container. One that certainly does not run is removed, and the
-// fault says so; after any other error it may run.
-func (c *Cloud) start(ctx context.Context, made string) error {
+// start starts a container with its payload. One that certainly does not run is
+// removed, and the fault says so; after any other error it may run.
+func (c *Cloud) start(ctx context.Context, made, payload string) error {
+	if err := c.place(ctx, made, payload); err != nil {
+		why := stillborn(err)
+		if why == nil {
+			why = provider.NotMade(err) // nobody started it
+		}
+		return c.withdraw(ctx, made, why)
+	}
 	err := do(ctx, makeFor, func(ctx context.Context) error {
 		_, err := c.engine.ContainerStart(ctx, made, client.ContainerStartOptions{})
 		return err
@@ -179,6 +186,11 @@ func (c *Cloud) start(ctx context.Context, made string) error {
 	if why == nil {
 		return unclear(err)
 	}
+	return c.withdraw(ctx, made, why)
+}
+
+// withdraw removes a container that does not run. Its error is why, where it is gone.
+func (c *Cloud) withdraw(ctx context.Context, made string, why error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), makeFor)
 	defer cancel()
 	if err := c.remove(ctx, made); err != nil {

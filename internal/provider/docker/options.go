@@ -26,7 +26,7 @@ var dropped = []string{"NET_RAW", "MKNOD"}
 
 // options describe a pod's container. It is started again with the engine and
 // the host, unless somebody stopped it by hand.
-func (c *Cloud) options(l provider.Launch, command []string, onNetwork string, chosen []device) client.ContainerCreateOptions {
+func (c *Cloud) options(l provider.Launch, onNetwork string, chosen []device) client.ContainerCreateOptions {
 	ids := make([]string, len(chosen))
 	for i, d := range chosen {
 		ids[i] = d.id
@@ -45,7 +45,7 @@ func (c *Cloud) options(l provider.Launch, command []string, onNetwork string, c
 		Name: l.Name,
 		Config: &container.Config{
 			Hostname: l.Bootstrap.Hostname, User: "root", Env: env, Image: c.host.Image, WorkingDir: "/",
-			Entrypoint: command[:1], Cmd: command[1:], ExposedPorts: network.PortSet{port: {}},
+			Entrypoint: []string{"/bin/sh"}, Cmd: []string{payloadFile}, ExposedPorts: network.PortSet{port: {}},
 			Labels: map[string]string{
 				labelMachine: l.Name, labelGPUs: strings.Join(ids, ","),
 				labelAsked: strconv.FormatInt(c.clock.Wall().Unix(), 10),
