@@ -34,16 +34,12 @@ type Machine struct {
 	doors []net.Listener
 }
 
-// NewMachine makes a machine whose first program is a command, or with nil one
-// that waits. Its network runs at once, its programs with Start. Whoever makes it
+// NewMachine makes a machine whose first program is a command, or with nil an
+// init that waits. Its network runs at once, its programs with Start. Whoever makes it
 // removes it, also after an error.
 func (e *Engine) NewMachine(ctx context.Context, name, network string, command []string) (*Machine, error) {
 	m := &Machine{e: e, name: name}
-	idle := []string{"/bin/sleep", "infinity"}
-	if command == nil {
-		command = idle
-	}
-	holder, err := m.add(ctx, name+"-network", network, idle)
+	holder, err := m.add(ctx, name+"-network", network, nil)
 	if err != nil {
 		return m, err
 	}
@@ -61,11 +57,14 @@ func (e *Engine) NewMachine(ctx context.Context, name, network string, command [
 }
 
 func (m *Machine) add(ctx context.Context, name, network string, command []string) (string, error) {
-	again := true
+	init := command == nil
+	if init {
+		command = []string{"/bin/sleep", "infinity"}
+	}
 	res, err := m.e.ContainerCreate(ctx, client.ContainerCreateOptions{
 		Name:       name,
 		Config:     &container.Config{Image: Image, User: "root", WorkingDir: "/", Entrypoint: command[:1], Cmd: command[1:]},
-		HostConfig: &container.HostConfig{NetworkMode: container.NetworkMode(network), Init: &again},
+		HostConfig: &container.HostConfig{NetworkMode: container.NetworkMode(network), Init: &init},
 	})
 	if err != nil {
 		return "", fmt.Errorf("make %s: %w", name, err)
