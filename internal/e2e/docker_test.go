@@ -31,24 +31,31 @@ func own(t *testing.T, s *server, e *dockertest.Engine) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(s.state, "own")
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	path := filepath.Join(s.state, "hosts.json")
+	if err := os.WriteFile(path, hosts, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(dir, "hosts.json")
-	if err := os.WriteFile(path, hosts, 0o600); err != nil {
+	return []string{"HOMEPORT_DOCKER_HOSTS=" + path, agents(t, s), "HOMEPORT_SANDBOX=on", "HOMEPORT_PREFLIGHT=0/0"} // a busy machine may be slow
+}
+
+// agents is the setting by which a server has the agent for every processor: this
+// host's, for whom it is fetched.
+func agents(t *testing.T, s *server) string {
+	t.Helper()
+	dir := filepath.Join(s.state, "agents")
+	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	agent, err := os.ReadFile(filepath.Join(bin, "homeport-agent"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, arch := range []string{"amd64", "arm64"} { // the node serves both; this host fetches its own
+	for _, arch := range []string{"amd64", "arm64"} {
 		if err := os.WriteFile(filepath.Join(dir, "homeport-agent-linux-"+arch), agent, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return []string{"HOMEPORT_DOCKER_HOSTS=" + path, "HOMEPORT_AGENT_DIR=" + dir, "HOMEPORT_SANDBOX=on", "HOMEPORT_PREFLIGHT=0/0"} // a busy machine may be slow
+	return "HOMEPORT_AGENT_DIR=" + dir
 }
 
 // at returns an offer of one cloud.
@@ -107,6 +114,7 @@ func TestVolumeGoesToAnOwnMachineAndBack(t *testing.T) {
 	if got := containers(t, e); len(got) != 1 || !strings.Contains(got[0], second.ID[:8]) {
 		t.Errorf("the engine holds %v", got)
 	}
+	u.checkSecrets(second, strings.TrimSpace(u.run(second, "cat /opt/homeport/token")), readKeys(t, s))
 	u.run(second, "echo from the container >/workspace/a/b/d; rm /workspace/empty; echo here >/root/here; sync")
 	s.end(syscall.SIGKILL)
 	if got := u.run(second, "cat /root/here"); got != "here\n" {

@@ -7,10 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -37,6 +39,9 @@ type server struct {
 	state string
 	env   []string
 	logs  *log
+
+	under    []string      // command that runs it; nil = none
+	resolver *net.Resolver // what knows its pods' names; nil = they lead to this machine
 
 	mu     sync.Mutex
 	cmd    *exec.Cmd
@@ -101,7 +106,8 @@ func (s *server) start(extra ...string) {
 
 func (s *server) spawn(extra ...string) {
 	s.t.Helper()
-	cmd := exec.Command(filepath.Join(bin, "homeport"), "serve")
+	command := append(slices.Clone(s.under), filepath.Join(bin, "homeport"), "serve")
+	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = append(append(bintest.Environ(), s.env...), extra...)
 	cmd.Stdout, cmd.Stderr = s.logs, s.logs
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

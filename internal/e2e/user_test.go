@@ -310,7 +310,15 @@ func (u *user) run(p apitype.Pod, command string) string {
 }
 
 func (u *user) try(p apitype.Pod, command string) (string, error) {
-	client, err := ssh.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(*p.SSHPort)), &ssh.ClientConfig{
+	host := "127.0.0.1"
+	if u.srv.resolver != nil {
+		found, err := u.srv.resolver.LookupHost(u.t.Context(), p.ID[:8]+"."+p.SSHHost+".")
+		if err != nil {
+			return "", err
+		}
+		host = found[0]
+	}
+	client, err := ssh.Dial("tcp", net.JoinHostPort(host, strconv.Itoa(*p.SSHPort)), &ssh.ClientConfig{
 		User: "root", Auth: []ssh.AuthMethod{ssh.PublicKeys(u.signer)}, Timeout: 20 * time.Second,
 		HostKeyCallback: func(_ string, _ net.Addr, key ssh.PublicKey) error {
 			if ssh.FingerprintSHA256(key) != p.HostKeyFingerprint {
