@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,9 +93,47 @@ func (s *Server) Add(ctx context.Context, name, address string) error {
 	})
 }
 
-// Remove forgets the name.
+// Remove forgets the name, as it leads now: a server that makes the change only
+// after we gave up takes nothing from who has the name by then. One that does not
+// say where the name leads is asked to forget all of it.
 func (s *Server) Remove(ctx context.Context, name string) error {
-	return s.update(ctx, name, func(m *miekg.Msg, owner []miekg.RR) { m.RemoveName(owner) })
+	led, told, err := s.leads(ctx, miekg.CanonicalName(name))
+	switch {
+	case err != nil:
+		return fmt.Errorf("look where %s leads: %w", name, err)
+	case told && len(led) == 0:
+		return nil
+	}
+	return s.update(ctx, name, func(m *miekg.Msg, owner []miekg.RR) {
+		if told {
+			m.Remove(led)
+		} else {
+			m.RemoveName(owner)
+		}
+	})
+}
+
+// leads reads the records of a name, if the server tells.
+func (s *Server) leads(ctx context.Context, name string) (led []miekg.RR, told bool, err error) {
+	for _, kind := range []uint16{miekg.TypeA, miekg.TypeAAAA} { // to each a CNAME is told, too
+		answer, err := s.exchange(ctx, new(miekg.Msg).SetQuestion(name, kind))
+		if err != nil {
+			return nil, false, err
+		}
+		switch {
+		case answer.Rcode == miekg.RcodeNameError:
+			return nil, true, nil
+		case answer.Rcode != miekg.RcodeSuccess || !answer.Authoritative:
+			return nil, false, nil
+		}
+		for _, r := range answer.Answer {
+			known := slices.ContainsFunc(led, func(other miekg.RR) bool { return miekg.IsDuplicate(r, other) })
+			if miekg.CanonicalName(r.Header().Name) == name && !known {
+				led = append(led, r)
+			}
+		}
+	}
+	return led, true, nil
 }
 
 // Check proves that the server knows the zone and takes our key, and changes nothing.
@@ -118,20 +157,31 @@ func (s *Server) update(ctx context.Context, name string, change func(m *miekg.M
 // send signs an update and waits for its answer, whose signature is checked too:
 // without one, anybody between us and the server could say that all is well.
 func (s *Server) send(ctx context.Context, m *miekg.Msg) error {
+	answer, err := s.exchange(ctx, m)
+	if err != nil {
+		return err
+	}
+	if answer.Rcode != miekg.RcodeSuccess {
+		return fmt.Errorf("name server %s says %s", s.address, miekg.RcodeToString[answer.Rcode])
+	}
+	return nil
+}
+
+// exchange signs a message and returns its answer, which is signed where it is
+// no refusal.
+func (s *Server) exchange(ctx context.Context, m *miekg.Msg) (*miekg.Msg, error) {
 	ctx, cancel := context.WithTimeout(ctx, updateFor)
 	defer cancel()
 	m.SetTsig(s.key, s.algorithm, tsigFudge, s.clock.Wall().Unix())
 	answer, _, err := s.client.ExchangeContext(ctx, m, s.address)
 	if err != nil {
-		return fmt.Errorf("name server %s: %w", s.address, err)
+		return nil, fmt.Errorf("name server %s: %w", s.address, err)
 	}
-	if answer.Rcode != miekg.RcodeSuccess {
-		return fmt.Errorf("name server %s says %s", s.address, miekg.RcodeToString[answer.Rcode])
+	accepted := answer.Rcode == miekg.RcodeSuccess || answer.Rcode == miekg.RcodeNameError
+	if accepted && answer.IsTsig() == nil { // the client checks only a signature that is there
+		return nil, fmt.Errorf("name server %s did not sign its answer", s.address)
 	}
-	if answer.IsTsig() == nil { // the client checks only a signature that is there
-		return fmt.Errorf("name server %s did not sign its answer", s.address)
-	}
-	return nil
+	return answer, nil
 }
 
 // record is what a name has: an address, or another name.

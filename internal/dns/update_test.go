@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	miekg "github.com/miekg/dns"
 
@@ -76,6 +77,98 @@ func TestNameServerFollowsThePod(t *testing.T) {
 	}
 	if other, err := resolver.LookupHost(t.Context(), "fedcba98.pods.example.test."); err != nil || other[0] != "192.0.2.9" {
 		t.Errorf("another pod's name leads to %v, %v", other, err)
+	}
+}
+
+// A removal that the server makes only after we gave it up takes no name from
+// the pod that has it by then.
+func TestALateRemovalTakesNoNameFromASuccessor(t *testing.T) {
+	t.Parallel()
+	address, resolver := nameServer(t)
+	direct := server(t, address, ownKey)
+	for _, family := range [][2]string{{"192.0.2.7", "192.0.2.8"}, {"host.cloud.example.com", "other.cloud.example.com"}} {
+		if err := direct.Add(t.Context(), podName, family[0]); err != nil {
+			t.Fatal(err)
+		}
+		slow, updates, release := slowServer(t, address)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		err := server(t, slow, ownKey).Remove(ctx, podName)
+		cancel()
+		if err == nil {
+			t.Error("a removal without an answer is called done")
+		}
+		select {
+		case <-updates:
+		default:
+			t.Fatal("the removal did not come to the server")
+		}
+		if err := direct.Add(t.Context(), podName, family[1]); err != nil {
+			t.Fatal(err)
+		}
+		release()
+		if got, err := leads(t.Context(), resolver); err != nil || got != family[1] {
+			t.Errorf("the successor's name leads to %q, %v", got, err)
+		}
+		if err := direct.Remove(t.Context(), podName); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := leads(t.Context(), resolver); err == nil {
+			t.Errorf("the name leads to %s after its end", got)
+		}
+	}
+}
+
+// slowServer stands before a name server and keeps an update, which it tells of,
+// until it is released: then the server has answered it.
+func slowServer(t *testing.T, address string) (slow string, updates <-chan struct{}, release func()) {
+	t.Helper()
+	front, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = front.Close() })
+	came, let, answered := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	pass := func(c *miekg.Conn) error {
+		defer c.Close()
+		m, err := c.ReadMsgHeader(nil)
+		if err != nil {
+			return err
+		}
+		late := m[2]>>3&15 == miekg.OpcodeUpdate
+		if late {
+			close(came)
+			<-let
+		}
+		back, err := net.Dial("tcp", address)
+		if err != nil {
+			return err
+		}
+		server := &miekg.Conn{Conn: back}
+		defer server.Close()
+		if _, err := server.Write(m); err != nil {
+			return err
+		}
+		answer, err := server.ReadMsgHeader(nil)
+		if late {
+			close(answered)
+		}
+		if err == nil {
+			_, err = c.Write(answer)
+		}
+		return err
+	}
+	go func() {
+		for {
+			c, err := front.Accept()
+			if err != nil {
+				return
+			}
+			go func() { _ = pass(&miekg.Conn{Conn: c}) }() // who waited may be gone
+		}
+	}()
+	return front.Addr().String(), came, func() {
+		close(let)
+		<-answered
 	}
 }
 
