@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -78,19 +79,23 @@ func objects(t *testing.T, s *server, volumeID string) int {
 // killAgent kills the first process of a pod's machine.
 func killAgent(t *testing.T, s *server, podID string) {
 	t.Helper()
+	if err := tryKillAgent(s, podID); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func tryKillAgent(s *server, podID string) error {
 	found, err := filepath.Glob(filepath.Join(s.state, "sandbox", "*", "hp-*-"+podID[:8]+"-*", "birth.json"))
 	if err != nil || len(found) != 1 {
-		t.Fatalf("machines of the pod: %v, %v", found, err)
+		return fmt.Errorf("machines of the pod: %v, %w", found, err)
 	}
 	text, err := os.ReadFile(found[0])
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	var birth struct{ PID int }
 	if err := json.Unmarshal(text, &birth); err != nil || birth.PID <= 1 {
-		t.Fatalf("birth record %s: %v", text, err)
+		return fmt.Errorf("birth record %s: %w", text, err)
 	}
-	if err := syscall.Kill(birth.PID, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	return syscall.Kill(birth.PID, syscall.SIGKILL)
 }
