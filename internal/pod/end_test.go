@@ -227,6 +227,29 @@ func TestLastSyncEndsWithoutProgress(t *testing.T) {
 	}
 }
 
+// Who is root in a pod can have its agent say that its last sync moves for ever.
+// It ends all the same, and its machine with it.
+func TestALastSyncThatOnlySaysThatItMovesEnds(t *testing.T) {
+	t.Parallel()
+	h := newHarbour(t, hearing, func(l *pod.Limits) { l.FinalMost = 2 * time.Hour })
+	scope := h.team(team.Pro, 100*money.Dollar)
+	p, a := h.running(scope)
+	h.must(h.Delete(t.Context(), scope, p.ID))
+	for i := range 119 {
+		h.pass(time.Minute)
+		_, err := a.lease(agentapi.PhaseFinal, int64(i+1))
+		h.must(err)
+	}
+	h.is(scope, p, pod.Deleting)
+	h.pass(2 * time.Minute)
+	if p = h.is(scope, p, pod.Deleted); !strings.Contains(p.StatusDetail, "longer than a day. The volume is as it was synced at ") {
+		t.Errorf("the end: %q", p.StatusDetail)
+	}
+	if left := h.a.names(); len(left) != 0 || h.volume(scope, p).CurrentlyUsed {
+		t.Errorf("machines left: %q", left)
+	}
+}
+
 // A store that answers and takes nothing, such as one whose disk is full, costs
 // nobody what is only on the machine.
 func TestAFullStoreEndsNoLastSync(t *testing.T) {
