@@ -5,12 +5,14 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
 
 	"homeport.dev/homeport/internal/clock"
 	"homeport.dev/homeport/internal/id"
@@ -165,6 +167,45 @@ func TestAuthorizeByRole(t *testing.T) {
 		if !errors.Is(err, tt.want) || (tt.want == nil && err != nil) || proven != scope {
 			t.Errorf("%s: the claim gives %+v, %v, want %+v, %v", tt.name, proven, err, scope, tt.want)
 		}
+	}
+}
+
+// TestClaimedReadsTakeTurns: however many clients there are, no more reads than
+// that are with the database at once; all are answered, and one whose caller is
+// gone asks nothing.
+func TestClaimedReadsTakeTurns(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	admin := teamtest.Admin(t, pool, team.Pro)
+	c := team.ClaimOf(team.Person{ID: admin.UserID()}, admin.TeamID(), team.Read)
+	const busy = `select count(*), pg_sleep(0.02) from pg_stat_activity where state = 'active' and query like '%pg_sleep(0.02)%' and datname = current_database()`
+	var most atomic.Int64
+	var all errgroup.Group
+	for range 8 * team.ReadsAtOnce {
+		all.Go(func() error {
+			return c.Read(t.Context(), pool, busy, nil, func(_ team.Scope, rows pgx.Rows) error {
+				var n int64
+				_, err := pgx.ForEachRow(rows, []any{&n, nil}, func() error {
+					for {
+						if was := most.Load(); n <= was || most.CompareAndSwap(was, n) {
+							return nil
+						}
+					}
+				})
+				return err
+			})
+		})
+	}
+	if err := all.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if n := most.Load(); n < 2 || n > int64(team.ReadsAtOnce) {
+		t.Errorf("%d reads were at the database at once, of at most %d", n, team.ReadsAtOnce)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := c.Read(gone, pool, `select 1`, nil, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("a read for nobody: %v", err)
 	}
 }
 
