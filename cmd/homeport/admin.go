@@ -164,8 +164,9 @@ func reaperCommand(s *settings) *cobra.Command {
 	var asJSON bool
 	arm := &cobra.Command{
 		Use: "arm", Short: "Confirm that the machines and payments of a restored database were looked through", Args: cobra.NoArgs,
-		Long: "After a restore of the database no machine is ended as an orphan, and no saved card is charged: what was made and\n" +
-			"paid after the backup has no row in it. Look through the providers' lists and the payments first.",
+		Long: "After a restore of the database no machine is ended as an orphan, no volume is purged and no saved card is charged:\n" +
+			"what was made, taken out of the trash and paid after the backup has no row in it. Look through the providers' lists,\n" +
+			"the trash and the payments first.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withAdmin(cmd, s, func(ctx context.Context, m *app.Admin) error {
 				since, err := m.ArmReaper(ctx)
@@ -174,7 +175,7 @@ func reaperCommand(s *settings) *cobra.Command {
 				}
 				text := "Nothing was to confirm."
 				if since != nil {
-					text = fmt.Sprintf("Orphans are ended and saved cards are charged again; the database was restored before %s.", since.UTC().Format(time.RFC3339))
+					text = fmt.Sprintf("Orphans are ended, volumes purged and saved cards charged again; the database was restored before %s.", since.UTC().Format(time.RFC3339))
 				}
 				return result(cmd.OutOrStdout(), asJSON, map[string]any{"restored_at": since}, text)
 			})

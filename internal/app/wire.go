@@ -200,7 +200,8 @@ func (a *App) wireVolumes(store objectStore) error {
 		OnCommitTx: func(ctx context.Context, tx pgx.Tx, volumeID, podID uuid.UUID, final bool, at time.Time) error {
 			return a.pods.NoteCommitTx(ctx, tx, volumeID, podID, final, at)
 		},
-		OnPurgeTx: recordPurge,
+		RestoredAt: func(ctx context.Context) (*time.Time, error) { return a.pods.RestoredAt(ctx) },
+		OnPurgeTx:  recordPurge,
 	})
 	return nil
 }

@@ -23,7 +23,7 @@ func (s *Service) Reap(ctx context.Context) error {
 		return err
 	}
 	if restored != nil {
-		s.Logger.ErrorContext(ctx, "the database was restored: no machine is ended as an orphan, and no saved card is charged, until the operator says 'homeport reaper arm'",
+		s.Logger.ErrorContext(ctx, "the database was restored: no machine is ended as an orphan, no volume is purged and no saved card is charged until the operator says 'homeport reaper arm'",
 			"restored", *restored)
 		return nil
 	}

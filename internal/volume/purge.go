@@ -21,8 +21,13 @@ const purgeBatch = 20
 // PurgeDue removes for good the data of volumes whose time in the trash is
 // over. Each is claimed first: nothing takes it out of the trash from then on,
 // so nobody gets back half of one. It may be interrupted and called again, and
-// run on several nodes.
+// run on several nodes. It does nothing while the database is a restored one.
 func (s *Service) PurgeDue(ctx context.Context) error {
+	if s.RestoredAt != nil {
+		if since, err := s.RestoredAt(ctx); err != nil || since != nil {
+			return err
+		}
+	}
 	for {
 		more, err := s.purgeSome(ctx)
 		if err != nil || !more {

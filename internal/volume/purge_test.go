@@ -63,6 +63,30 @@ func (h *harbour) behind() *volume.Service {
 	return volume.New(d)
 }
 
+// A restored database does not know who took a volume out of the trash since:
+// nothing is purged before the operator has said that it was looked through.
+func TestARestoredDatabasePurgesNothing(t *testing.T) {
+	t.Parallel()
+	h := newHarbour(t)
+	v := h.trashed(h.team(team.Pro))
+	h.clock.Advance(volume.TrashFor)
+	since := h.clock.Now()
+	restored := &since
+	d := h.Deps
+	d.RestoredAt = func(context.Context) (*time.Time, error) { return restored, nil }
+	node := volume.New(d)
+	before := len(h.store.keys("v/" + v.ID.String()))
+	h.must(node.PurgeDue(t.Context()))
+	if after := len(h.store.keys("v/" + v.ID.String())); after != before || before == 0 {
+		t.Errorf("%d of %d objects are left", after, before)
+	}
+	restored = nil
+	h.must(node.PurgeDue(t.Context()))
+	if left := h.store.keys("v/" + v.ID.String()); len(left) != 0 {
+		t.Errorf("after the operator confirmed %q are left", left)
+	}
+}
+
 // What is taken out of the trash in time keeps all its bytes, what is being
 // purged stays in: also when the one happens in the middle of the other, on
 // nodes whose clocks differ.

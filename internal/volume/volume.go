@@ -170,6 +170,10 @@ type Deps struct {
 	// KeepGarbage is how long what a collection replaced stays in the store, so
 	// that an older backup of the database finds it; less than a day is a day.
 	KeepGarbage time.Duration
+	// RestoredAt says since when the database is a restored one that the operator
+	// has not confirmed; nil = it is not. Who took a volume out of the trash after
+	// its backup is not in it, so nothing is purged until then. nil: it never is.
+	RestoredAt func(ctx context.Context) (*time.Time, error)
 	// OnPurgeTx records that a volume's data is gone for good.
 	OnPurgeTx func(ctx context.Context, tx pgx.Tx, p Purged) error
 }
