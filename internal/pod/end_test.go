@@ -322,6 +322,9 @@ func TestTheEndOfAMachineThatIsGoneIsNotAskedForEver(t *testing.T) {
 	h.a.answers(nil, refusals)
 	h.must(h.Delete(t.Context(), scope, p.ID))
 	h.pass(20 * time.Minute)
+	if open, err := h.offers.OpenTx(t.Context(), h.pool, "a"); err != nil || open {
+		t.Errorf("the cloud is off sale for that: %t, %v", open, err)
+	}
 	asked := h.a.count("terminate")
 	h.pass(20 * time.Minute)
 	if again := h.a.count("terminate"); asked == 0 || again != asked {

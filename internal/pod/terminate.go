@@ -118,7 +118,9 @@ func (s *Service) end(ctx context.Context, in *Instance) (bool, error) {
 	call, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	err = s.Adapters[in.Provider].Terminate(call, m.Ref)
-	s.noteCall(ctx, in.Provider, offer.CallOther, err)
+	if found { // what a cloud says of an id that it does not list is no sign of its health
+		s.noteCall(ctx, in.Provider, offer.CallOther, err)
+	}
 	switch {
 	case err == nil:
 	case !found && wall.Sub(in.StateWallAt) >= unlistedFor:
