@@ -1,6 +1,7 @@
 package volume_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -571,6 +572,44 @@ func TestTheWholeVersionOfALockedVolumeWaitsForItsKey(t *testing.T) {
 		if diff := cmp.Diff(one.good, found[0].LastGoodSeq); diff != "" {
 			t.Errorf("%s, the last whole version is:\n%s", one.when, diff)
 		}
+	}
+}
+
+// The object of a snapshot, which a public tool needs, is looked at as well, also
+// of a volume that is locked.
+func TestTheScrubFindsADamagedSnapshot(t *testing.T) {
+	t.Parallel()
+	w := newVault(t)
+	h := w.harbour
+	w.lock(w.scope, w.volume.ID)
+	r, err := h.Repository(t.Context(), w.volume.ID)
+	h.must(err)
+	path := filepath.Join(w.path(r.Path), "snapshots", r.Head)
+	raw, err := os.ReadFile(path)
+	h.must(err)
+	damage := func() []volume.Damage {
+		h.clock.Advance(31 * 24 * time.Hour)
+		h.must(h.ScrubDue(t.Context()))
+		found, err := h.ListDamage(t.Context())
+		h.must(err)
+		return found
+	}
+	if found := damage(); len(found) != 0 {
+		t.Errorf("damage %+v of a whole volume", found)
+	}
+	broken := bytes.Clone(raw)
+	broken[len(broken)/2] ^= 4
+	h.must(os.WriteFile(path, broken, 0o600))
+	if found := damage(); len(found) != 1 || found[0].Kind != "snapshot" || found[0].What != "differs" || found[0].VolumeID != w.volume.ID {
+		t.Errorf("damage %+v, want the snapshot", found)
+	}
+	h.must(os.Remove(path))
+	if found := damage(); len(found) != 1 || found[0].What != "missing" {
+		t.Errorf("damage %+v, want the snapshot missing", found)
+	}
+	h.must(os.WriteFile(path, raw, 0o600))
+	if found := damage(); len(found) != 0 {
+		t.Errorf("damage %+v after it was mended", found)
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"homeport.dev/homeport/internal/agentapi"
-	"homeport.dev/homeport/internal/snapshot"
 )
 
 // How garbage is deleted.
@@ -49,9 +48,6 @@ type garbage struct {
 }
 
 func (g garbage) key() string {
-	if g.Kind == kindSnapshot {
-		return snapshot.KeyOf(prefixOf(g.VolumeID), snapshot.ID(g.ID))
-	}
 	return object{ID: g.ID, Kind: g.Kind}.key(g.VolumeID)
 }
 

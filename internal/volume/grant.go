@@ -187,6 +187,9 @@ func (o object) wire() agentapi.Object {
 }
 
 func (o object) key(volumeID uuid.UUID) string {
+	if o.Kind == kindSnapshot {
+		return snapshot.KeyOf(prefixOf(volumeID), snapshot.ID(o.ID))
+	}
 	return snapshot.ObjectKey(prefixOf(volumeID), snapshot.Kind(o.Kind), snapshot.ID(o.ID))
 }
 

@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -41,6 +42,31 @@ returning p.volume_id, p.id, p.kind, p.size_bytes`
 
 const sqlEndScrub = `update volume_pack set check_at = $3 where volume_id = $1 and id = $2`
 
+const sqlPlanSnapshots = `
+update volume_snapshot s set check_at = s.created_at + (1 + get_byte(s.snapshot_id, 0) * 30 / 256) * interval '1 day'
+from (select volume_id, seq from volume_snapshot where check_at is null and published_at is not null limit $1) as fresh
+where s.volume_id = fresh.volume_id and s.seq = fresh.seq`
+
+const sqlClaimSnapshots = `
+with due as (
+  select s.volume_id, s.seq from volume_snapshot s
+  where s.check_at <= @now and s.published_at is not null
+  order by s.check_at limit @most for update skip locked)
+update volume_snapshot s set check_at = @until from due
+where s.volume_id = due.volume_id and s.seq = due.seq
+returning s.volume_id, s.snapshot_id as id, 'snapshot' as kind, @size::bigint as size_bytes`
+
+const sqlEndSnapshot = `update volume_snapshot set check_at = $3 where volume_id = $1 and snapshot_id = $2`
+
+// A shelf is a table of objects that are scrubbed. Nothing here reads a
+// snapshot's own object; whoever has only the store and a public tool needs it.
+type shelf struct{ plan, claim, end string }
+
+var (
+	packs     = shelf{sqlPlanScrub, sqlClaimScrub, sqlEndScrub}
+	snapshots = shelf{sqlPlanSnapshots, sqlClaimSnapshots, sqlEndSnapshot}
+)
+
 // A suspect is an object that is looked at.
 type suspect struct {
 	VolumeID  uuid.UUID
@@ -59,8 +85,17 @@ func (s *Service) ScrubDue(ctx context.Context) error {
 	if err := s.endDamage(ctx); err != nil {
 		return err
 	}
+	for _, one := range []shelf{packs, snapshots} {
+		if err := s.scrubShelf(ctx, one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) scrubShelf(ctx context.Context, of shelf) error {
 	for {
-		tag, err := s.Pool.Exec(ctx, sqlPlanScrub, scrubPlan)
+		tag, err := s.Pool.Exec(ctx, of.plan, scrubPlan)
 		if err != nil {
 			return fmt.Errorf("plan the scrub: %w", err)
 		}
@@ -70,7 +105,9 @@ func (s *Service) ScrubDue(ctx context.Context) error {
 	}
 	for ctx.Err() == nil {
 		now := s.Clock.Now()
-		rows, err := s.Pool.Query(ctx, sqlClaimScrub, pgx.NamedArgs{"now": now, "until": now.Add(scrubClaim), "most": scrubBatch})
+		rows, err := s.Pool.Query(ctx, of.claim, pgx.NamedArgs{
+			"now": now, "until": now.Add(scrubClaim), "most": scrubBatch, "size": agentapi.MaxSnapshot,
+		})
 		if err != nil {
 			return fmt.Errorf("claim objects to scrub: %w", err)
 		}
@@ -79,7 +116,7 @@ func (s *Service) ScrubDue(ctx context.Context) error {
 			return fmt.Errorf("claim objects to scrub: %w", err)
 		}
 		for _, x := range due {
-			if err := s.scrub(ctx, x); err != nil {
+			if err := s.scrub(ctx, of, x); err != nil {
 				return err
 			}
 		}
@@ -92,7 +129,7 @@ func (s *Service) ScrubDue(ctx context.Context) error {
 
 // scrub looks at one object; twice before it is called damaged, since it may
 // have been broken on the way.
-func (s *Service) scrub(ctx context.Context, x suspect) error {
+func (s *Service) scrub(ctx context.Context, of shelf, x suspect) error {
 	what, err := s.lookAt(ctx, x)
 	if err == nil && what != "" {
 		what, err = s.lookAt(ctx, x)
@@ -109,7 +146,7 @@ func (s *Service) scrub(ctx context.Context, x suspect) error {
 	} else if _, err := s.Pool.Exec(ctx, sqlHealDamage, x.VolumeID, string(x.Kind), x.ID, s.Clock.Now()); err != nil {
 		return fmt.Errorf("record that object %s is whole: %w", snapshot.ID(x.ID), err)
 	}
-	if _, err := s.Pool.Exec(ctx, sqlEndScrub, x.VolumeID, x.ID, s.Clock.Now().Add(next)); err != nil {
+	if _, err := s.Pool.Exec(ctx, of.end, x.VolumeID, x.ID, s.Clock.Now().Add(next)); err != nil {
 		return fmt.Errorf("end the scrub of object %s: %w", snapshot.ID(x.ID), err)
 	}
 	return nil
@@ -133,6 +170,7 @@ const sqlInsertDamage = `
 insert into volume_damage (volume_id, kind, id, what, found_at, last_good_seq)
 select @volume, @kind, @id, @what, @now, @good
 where exists (select from volume_pack where volume_id = @volume and id = @id and committed_seq is not null)
+  or exists (select from volume_snapshot where volume_id = @volume and snapshot_id = @id)
 on conflict (volume_id, kind, id) do update
 set what = excluded.what, ended_at = null,
   last_good_seq = case when @looked or volume_damage.ended_at is not null then excluded.last_good_seq else volume_damage.last_good_seq end,
@@ -171,6 +209,18 @@ func (s *Service) lastGood(ctx context.Context, x suspect) (*int64, error) {
 	if err != nil || x.Kind == agentapi.KindIndex { // without it nothing is found
 		return nil, err
 	}
+	versions, err := s.keptVersions(ctx, s.Pool, v.ID)
+	if err != nil {
+		return nil, err
+	}
+	if x.Kind == kindSnapshot {
+		for _, one := range versions {
+			if !bytes.Equal(one.SnapshotID, x.ID) {
+				return &one.Seq, nil
+			}
+		}
+		return nil, nil
+	}
 	k, err := s.openKeys(v)
 	if err != nil {
 		return nil, err
@@ -179,16 +229,12 @@ func (s *Service) lastGood(ctx context.Context, x suspect) (*int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	versions, err := s.keptVersions(ctx, s.Pool, v.ID)
-	if err != nil {
-		return nil, err
-	}
 	ctx, done := s.opened.begin(ctx, v)
 	defer done()
 	src := snapshot.StoreReader(s.Store, v.prefix(), idsOf(indexes))
 	for _, one := range versions {
 		uses, err := snapshot.Uses(ctx, src, k.master, snapshot.ID(one.TreeID), []snapshot.ID{snapshot.ID(x.ID)})
-		if err != nil {
+		if err = becauseLocked(ctx, err); err != nil {
 			return nil, err
 		}
 		if !uses {
@@ -207,7 +253,8 @@ where p.volume_id = $1 and d.volume_id = p.volume_id and d.id = p.id and d.ended
 const sqlEndDamage = `
 update volume_damage d set ended_at = $1
 where d.ended_at is null and not exists (
-  select from volume_pack p where p.volume_id = d.volume_id and p.id = d.id and p.committed_seq is not null)`
+  select from volume_pack p where p.volume_id = d.volume_id and p.id = d.id and p.committed_seq is not null)
+  and not exists (select from volume_snapshot s where s.volume_id = d.volume_id and s.snapshot_id = d.id)`
 
 // endDamage ends the record of what no version needs any more.
 func (s *Service) endDamage(ctx context.Context) error {
