@@ -6,8 +6,10 @@ import (
 	"bytes"
 	"context"
 	"debug/elf"
+	"encoding/binary"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -81,6 +83,32 @@ func TestSmallProgramCallsALibrary(t *testing.T) {
 	}
 	if _, err := a.callLibrary(t.Context(), "libc.so.6", "cuInit", "cuDeviceGetCount"); err == nil {
 		t.Error("a function that is not there is called")
+	}
+}
+
+// The code for the other architecture runs too: under qemu, with Debian's C
+// library for it.
+func TestSmallProgramRunsOnARM(t *testing.T) {
+	t.Parallel()
+	const system = "/usr/aarch64-linux-gnu"
+	qemu, err := exec.LookPath("qemu-aarch64-static")
+	if _, gone := os.Stat(system + "/lib/libc.so.6"); err != nil || gone != nil {
+		t.Skip("scripts/need-tools installs qemu-user-static and libc6-arm64-cross")
+	}
+	image, _, err := program("arm64", "libc.so.6", "abs", "rand_r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(path, image, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), qemu, "-L", system, path).Output()
+	if err != nil || len(out) != 8 {
+		t.Fatalf("it said %x: %v", out, err)
+	}
+	if code, n := binary.LittleEndian.Uint32(out), binary.LittleEndian.Uint32(out[4:]); code != 0 || n == 0 { // rand_r changes the seed that it is given
+		t.Errorf("abs(0), rand_r(&n): %d, %d", code, n)
 	}
 }
 
