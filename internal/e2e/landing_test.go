@@ -61,14 +61,14 @@ func TestTheLandingAtZeroKeepsTheData(t *testing.T) {
 	pod := u.rent(u.offer("H100_80GB"), v.ID)
 	u.run(pod, "head -c 12000000 /dev/urandom > /workspace/random; sha256sum < /workspace/random > /workspace/sum; sync")
 	want := u.run(pod, "cat /workspace/sum")
-	u.wantSubjects(s, "24 hours of balance left")
+	u.wantSubjects(s, "Less than 24 hours of balance left")
 
 	advance(t, s, 10*time.Hour)
 	pod = u.waitFor(pod.ID, "deleted")
 	if pod.StatusReason != "balance" {
 		t.Errorf("the pod ended for %q, want balance", pod.StatusReason)
 	}
-	landing := []string{"24 hours of balance left", "1 hour of balance left", "15 minutes of balance left", "The balance"}
+	landing := []string{"Less than 24 hours of balance left", "Less than 1 hour of balance left", "Less than 15 minutes of balance left", "The balance"}
 	u.wantSubjects(s, landing...)
 	u.checkMoney("5", []apitype.Pod{pod}, v.ID)
 

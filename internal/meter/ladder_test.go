@@ -38,14 +38,14 @@ func TestRunwaysAreToldOnceEach(t *testing.T) {
 	y.wait(5 * time.Hour)
 	y.wantLetters()
 	y.wait(time.Hour)
-	y.wantLetters("24 hours of balance left for Test team")
+	y.wantLetters("Less than 24 hours of balance left for Test team")
 	if got := y.kinds(scope); got != "runway_24h" {
 		t.Errorf("told %q", got)
 	}
 	y.wait(22 * time.Hour)
 	y.wantLetters()
 	y.wait(time.Hour + 50*time.Minute)
-	y.wantLetters("1 hour of balance left for Test team", "15 minutes of balance left for Test team")
+	y.wantLetters("Less than 1 hour of balance left for Test team", "Less than 15 minutes of balance left for Test team")
 	if got := y.kinds(scope); got != "runway_15m" {
 		t.Errorf("told %q", got)
 	}
@@ -54,14 +54,14 @@ func TestRunwaysAreToldOnceEach(t *testing.T) {
 		t.Errorf("told %q", got)
 	}
 	y.wait(60 * time.Minute)
-	y.wantLetters("15 minutes of balance left for Test team")
+	y.wantLetters("Less than 15 minutes of balance left for Test team")
 	y.pay(scope, 100*money.Dollar)
 	if got := y.kinds(scope); got != "" {
 		t.Errorf("told %q with 100 hours left", got)
 	}
 	y.wait(200 * time.Hour)
-	y.wantLetters("24 hours of balance left for Test team", "1 hour of balance left for Test team",
-		"15 minutes of balance left for Test team", "The balance of Test team is used up")
+	y.wantLetters("Less than 24 hours of balance left for Test team", "Less than 1 hour of balance left for Test team",
+		"Less than 15 minutes of balance left for Test team", "The balance of Test team is used up")
 }
 
 func TestAShortRunwayFromTheStartIsOneLetter(t *testing.T) {
@@ -69,7 +69,7 @@ func TestAShortRunwayFromTheStartIsOneLetter(t *testing.T) {
 	y := newYard(t)
 	scope, _ := y.run(money.Dollar/2, 1_000_000)
 	y.wait(time.Second)
-	y.wantLetters("1 hour of balance left for Test team")
+	y.wantLetters("Less than 1 hour of balance left for Test team")
 	y.wait(time.Minute)
 	y.wantLetters()
 	if text := y.post.letters; len(text) != 0 {
@@ -93,7 +93,7 @@ func TestALetterThatWaitedGoesToAdminsAlone(t *testing.T) {
 	_, err := teams.SetRole(t.Context(), scope, demoted.UserID(), team.Viewer)
 	y.must(err)
 	y.must(teams.RemoveMember(t.Context(), scope, left.UserID()))
-	y.wantLetters("1 hour of balance left for Test team")
+	y.wantLetters("Less than 1 hour of balance left for Test team")
 	if to := y.post.letters[0].To; to != id.First(scope.UserID())+"@example.org" {
 		t.Errorf("the letter went to %s", to)
 	}
@@ -202,7 +202,7 @@ func TestFortyFiveDaysAtOnceAreTheSameLadder(t *testing.T) {
 	}
 	y.wait(0)
 	name := y.post.teamName(t, y)
-	y.wantLetters("24 hours of balance left for "+name, "1 hour of balance left for "+name, "15 minutes of balance left for "+name,
+	y.wantLetters("Less than 24 hours of balance left for "+name, "Less than 1 hour of balance left for "+name, "Less than 15 minutes of balance left for "+name,
 		"The balance of "+name+" is used up", "The storage of "+name+" is frozen", "The volumes of "+name+" move to the trash in 7 days",
 		"The volumes of "+name+" move to the trash tomorrow")
 	if b := y.balance(scope); b.Balance != -16_800_000 {

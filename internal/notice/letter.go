@@ -161,7 +161,7 @@ func runwayLetter(left string) func(name string, f Facts) mail.Layout {
 		if !f.Pods {
 			then = "No pod runs: this is for storage. It goes on for 7 days after that instant and makes the balance negative; then volumes are frozen."
 		}
-		return funds(left+" of balance left for "+cut(name),
+		return funds("Less than "+left+" of balance left for "+cut(name),
 			"The team "+plain(name)+" has "+usd(f.Balance)+" left and spends "+rate(f.Spending)+" per hour. At this pace the balance is used up on "+at(f.EndsAt)+".",
 			then)
 	}
