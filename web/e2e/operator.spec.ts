@@ -118,7 +118,7 @@ test('what needs a hand comes first, the urgent before the rest, each with a lin
   await visit('/operator', { as: await seeds.operator() })
   const hands = section(page, '9 things need a hand')
   await expect(hands.getByRole('listitem')).toHaveText([
-    /^NowThe ledger does not add up2 rows wrong, -\$0\.000001 out of balance\.See Books and storage$/,
+    /^NowThe ledger does not add up2 rows wrong, -\$0\.000001 out of balance\. To see each, run: homeport ledger verifySee Books and storage$/,
     /^Now2 machines are orphaned/,
     /^Now1 machine has been ambiguous for more than 5 minutes/,
     /^Now1 machine has been terminating for more than 15 minutes/,

@@ -37,11 +37,12 @@ export const operator = {
   },
   alerts: {
     ledger: 'The ledger does not add up',
-    ledgerDetail: (rows: string, usd: string) => `${rows} wrong, ${usd} out of balance.`,
+    ledgerDetail: (rows: string, usd: string) =>
+      `${rows} wrong, ${usd} out of balance. To see each, run: homeport ledger verify`,
     ledgerLate: 'The nightly check of the ledger is late',
     clearing: (count: number) =>
       count === 1 ? '1 payment differs from the processor' : `${count} payments differ from the processor`,
-    clearingDetail: (usd: string) => `The difference is ${usd}.`,
+    clearingDetail: (usd: string) => `The difference is ${usd}. To see each, run: homeport ledger reconcile`,
     damaged: (count: number) =>
       count === 1 ? '1 object of a volume is damaged' : `${count} objects of volumes are damaged`,
     damagedDetail: 'To see which version of each is whole, run: homeport volume damage',
@@ -53,12 +54,13 @@ export const operator = {
       count === 1
         ? '1 machine has been terminating for more than 15 minutes'
         : `${count} machines have been terminating for more than 15 minutes`,
-    terminatingDetail: 'Its cloud bills it until it is gone. It is tried again by itself.',
+    terminatingDetail: 'What is not gone yet may be billed. It is tried again by itself.',
     ambiguous: (count: number) =>
       count === 1
         ? '1 machine has been ambiguous for more than 5 minutes'
         : `${count} machines have been ambiguous for more than 5 minutes`,
-    ambiguousDetail: 'It is not known whether the cloud made them.',
+    ambiguousDetail:
+      'A launch was not answered clearly: what it made may run and cost. It is looked for by itself.',
     noFunds: (cloud: string) => `${cloud} is out of funds: its offers are off sale`,
     broken: (cloud: string) => `${cloud} fails: its offers are off sale`,
     stale: (cloud: string) => `${cloud} gives no good catalogue: its offers are hidden`,

@@ -101,14 +101,24 @@ test('the urgent come first, each with its section', () => {
   }
   const alerts = alertsOf(overview, { ...margins, total: loss })
   expect(alerts.map(({ section, urgent, text, detail }) => [section, urgent, text, detail])).toEqual([
-    ['books', true, 'The ledger does not add up', '2 rows wrong, -$0.000001 out of balance.'],
+    [
+      'books',
+      true,
+      'The ledger does not add up',
+      '2 rows wrong, -$0.000001 out of balance. To see each, run: homeport ledger verify',
+    ],
     [
       'books',
       true,
       '1 object of a volume is damaged',
       'To see which version of each is whole, run: homeport volume damage',
     ],
-    ['books', true, '1 payment differs from the processor', 'The difference is $5.00.'],
+    [
+      'books',
+      true,
+      '1 payment differs from the processor',
+      'The difference is $5.00. To see each, run: homeport ledger reconcile',
+    ],
     ['machines', true, '1 machine is orphaned', 'A cloud runs and bills what no pod owns.'],
     [
       'machines',
@@ -120,13 +130,13 @@ test('the urgent come first, each with its section', () => {
       'machines',
       true,
       '2 machines have been ambiguous for more than 5 minutes',
-      'It is not known whether the cloud made them.',
+      'A launch was not answered clearly: what it made may run and cost. It is looked for by itself.',
     ],
     [
       'machines',
       true,
       '1 machine has been terminating for more than 15 minutes',
-      'Its cloud bills it until it is gone. It is tried again by itself.',
+      'What is not gone yet may be billed. It is tried again by itself.',
     ],
     ['jobs', true, '1 job was given up in the last 24 hours', 'mail.send 1'],
     ['books', false, 'The nightly check of the ledger is late', ''],
