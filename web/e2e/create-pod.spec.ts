@@ -197,6 +197,9 @@ test('111 without a free volume', async ({ page, visit, seeds }) => {
   await visit('/create', { as: await seeds.hobby1() })
   await expect(page.getByText('No Storage Volumes Available')).toBeVisible()
   await expect(createButton(page)).toBeDisabled()
+  await expect(page.getByLabel('Volume', { exact: true })).toHaveAccessibleDescription(
+    'All volumes are in use. Deleting a pod frees its volume.',
+  )
 })
 
 test('112 free volumes, but none is chosen', async ({ page, visit, seeds }) => {

@@ -72,6 +72,15 @@ test('102 the offer for type and count is the one with the lowest price per GPU'
   await expect(summary(page)).toContainText('$2.490 per GPU')
 })
 
+test('a spot offer says what that means', async ({ page, visit }) => {
+  await offered(page, { H100_80GB: [anOffer({ isSpot: true }), anOffer({ gpuCount: 2, price: 6 })] })
+  await visit('/create')
+  await expect(summary(page)).toContainText('Its cloud may end a spot pod at any time.')
+  await visit('/create?count=2')
+  await expect(summary(page)).toContainText('$3.000 per GPU')
+  await expect(summary(page)).not.toContainText('spot')
+})
+
 const wide = { gpuCount: 2, gpuMemory: 160, memory: 100, vcpu: 16, socket: 'PCIe', country: 'DE' }
 const filtered = {
   H100_80GB: [

@@ -1,6 +1,6 @@
 // Beyond the checks: what a team is told about its money, above every page.
 import { answer, hold, refuse } from './answers'
-import { ago, id } from './bodies'
+import { ago, aPod, id } from './bodies'
 import { expect, test } from './fixture'
 import { expectAccessible, expectNoOverflow } from './looks'
 
@@ -57,6 +57,23 @@ test('a short balance and a used limit are told, and dismissed one by one', asyn
   await expect(page.getByText("95% of this month's spend limit is used")).toBeVisible()
   await page.getByRole('link', { name: 'See your spending' }).click()
   await expect(page).toHaveURL(/\/billing$/)
+})
+
+test('what is told of the money follows the end of a pod at once', async ({ page, visit, seeds }) => {
+  const as = await seeds.hobby()
+  let running = true
+  const pod = aPod({ team_id: as.teamId, created_by: as.userId })
+  await answer(page, 'get', '/pods', () => (running ? [pod] : []))
+  await answer(page, 'delete', '/pods/{id}', () => {
+    running = false
+    return undefined
+  })
+  await answer(page, 'get', '/notices', () => (running ? [runway] : []))
+  await visit('/pods', { as })
+  await expect(page.getByText('Less than 1 hour of balance left')).toBeVisible()
+  await page.getByRole('article').getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Delete' }).click()
+  await expect(page.getByText('Less than 1 hour of balance left')).toHaveCount(0)
 })
 
 test('a notice that could not be dismissed comes back', async ({ page, visit, seeds }) => {

@@ -35,7 +35,7 @@ function WideList<Row>({ label, columns, rows, rowKey }: Omit<DataListProps<Row>
                 key={column.header}
                 scope="col"
                 className={clsx(
-                  'px-5 py-2.5 font-medium text-low text-meta',
+                  'px-3 py-2.5 font-medium text-low text-meta first:pl-5 last:pr-5 xl:px-5',
                   column.width,
                   column.align === 'right' && 'text-right',
                 )}
@@ -51,7 +51,10 @@ function WideList<Row>({ label, columns, rows, rowKey }: Omit<DataListProps<Row>
               {columns.map((column) => (
                 <td
                   key={column.header}
-                  className={clsx('px-5 py-3.5 align-middle', column.align === 'right' && 'text-right')}
+                  className={clsx(
+                    'px-3 py-3.5 align-middle first:pl-5 last:pr-5 xl:px-5',
+                    column.align === 'right' && 'text-right',
+                  )}
                 >
                   {column.cell(row)}
                 </td>

@@ -88,13 +88,13 @@ function ModalCard({ content, closeLabel }: ModalCardProps) {
             {action.label}
           </Button>
         ))}
+        {actions.length === 0 && type !== 'loading' ? (
+          <Button onClick={closeModal}>{closeLabel}</Button>
+        ) : null}
         {redirectTo && redirectLabel ? (
           <ButtonLink to={redirectTo} kind="primary" onClick={closeModal}>
             {redirectLabel}
           </ButtonLink>
-        ) : null}
-        {actions.length === 0 && type !== 'loading' ? (
-          <Button onClick={closeModal}>{closeLabel}</Button>
         ) : null}
       </div>
     </Radix.Content>

@@ -29,6 +29,7 @@ export const create = {
   chooseVolume: 'Choose a volume',
   chooseKey: 'Choose an SSH key',
   volumeHint: 'Mounted at /workspace, kept when the pod is deleted.',
+  volumesTaken: 'All volumes are in use. Deleting a pod frees its volume.',
   volumeOption: (name: string, gb: number) => `${name} (${gb} GB)`,
   nothingToRestore: 'Empty: nothing has to be restored to /workspace.',
   restoreTime: (minutes: number) =>
@@ -40,6 +41,7 @@ export const create = {
   provider: 'Provider',
   location: 'Country',
   spot: 'Spot',
+  spotHint: 'Its cloud may end a spot pod at any time. What was not synced yet is lost.',
   total: 'Total',
   perGpu: (price: string) => `${price} per GPU`,
   submit: 'Create Instance',

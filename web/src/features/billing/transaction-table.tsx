@@ -47,7 +47,7 @@ function columnsFor(activePods: readonly string[], now: number): readonly Column
   return [
     {
       header: heads.date,
-      width: 'w-[190px]',
+      width: 'w-[170px] xl:w-[190px]',
       cell: (row) => (
         <>
           <time dateTime={row.created_at}>{formatDateTime(row.created_at)}</time>
@@ -57,12 +57,12 @@ function columnsFor(activePods: readonly string[], now: number): readonly Column
     },
     {
       header: heads.type,
-      width: 'w-[96px]',
+      width: 'w-[80px] xl:w-[96px]',
       cell: (row) => <Badge tone={typeTones[row.transaction_type]}>{row.transaction_type}</Badge>,
     },
     {
       header: heads.amount,
-      width: 'w-[130px]',
+      width: 'w-[112px] xl:w-[130px]',
       cell: (row) => (
         <span
           // The cents are what is shown; the books are exact to a millionth of a dollar.
@@ -82,7 +82,7 @@ function columnsFor(activePods: readonly string[], now: number): readonly Column
     { header: heads.description, cell: (row) => <span className="wrap-anywhere">{row.description}</span> },
     {
       header: heads.reference,
-      width: 'w-[150px]',
+      width: 'w-[130px] xl:w-[150px]',
       cell: (row) => (
         <>
           <span className="num text-low">{referenceText(row.reference_id) ?? copy.billing.noReference}</span>

@@ -6,6 +6,8 @@ import { restoreMinutes } from './restore'
 
 interface AttachmentsProps {
   volumes: readonly Volume[]
+  /** There are volumes, and pods hold all of them. */
+  volumesTaken: boolean
   volumeId: string
   onVolume: (id: string) => void
   keys: readonly SSHKey[]
@@ -14,12 +16,20 @@ interface AttachmentsProps {
 }
 
 /** The volume and the key of the new pod. Only free volumes are offered. */
-export function Attachments({ volumes, volumeId, onVolume, keys, keyId, onKey }: AttachmentsProps) {
+export function Attachments({
+  volumes,
+  volumesTaken,
+  volumeId,
+  onVolume,
+  keys,
+  keyId,
+  onKey,
+}: AttachmentsProps) {
   const chosen = volumes.find(({ id }) => id === volumeId)
   return (
     <div className="grid grid-cols-1 gap-5 sm:grid-cols-2">
       <div>
-        <Field label={copy.create.volume} hint={chosen ? volumeHint(chosen) : copy.create.volumeHint}>
+        <Field label={copy.create.volume} hint={volumesTaken ? copy.create.volumesTaken : volumeHint(chosen)}>
           {(ids) => (
             <Select
               {...ids}
@@ -71,7 +81,9 @@ function optionText({ name, size_gb, locked }: Volume): string {
   return locked ? copy.volumeKey.lockedOption(text) : text
 }
 
-function volumeHint({ size_gb, locked }: Volume): string {
+function volumeHint(volume: Volume | undefined): string {
+  if (!volume) return copy.create.volumeHint
+  const { size_gb, locked } = volume
   if (locked) return copy.volumeKey.lockedHint
   const minutes = restoreMinutes(size_gb)
   return minutes === 0 ? copy.create.nothingToRestore : copy.create.restoreTime(minutes)

@@ -112,6 +112,7 @@ function useAttachments() {
     volume: volumes.find(({ id }) => id === volumeId),
     volumeId,
     volumesKnown: allVolumes !== undefined,
+    volumesTaken: (allVolumes ?? []).length > 0 && volumes.length === 0,
     onVolume: (id: string) => {
       setVolumeWish(id)
       const volume = volumes.find((each) => each.id === id)

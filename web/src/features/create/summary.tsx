@@ -47,6 +47,7 @@ export function Summary({ type, offer, volumeName, keyName, missing, timeLeft, a
           {offer.isSpot ? <Badge tone="warn">{copy.create.spot}</Badge> : null}
         </p>
       ) : null}
+      {offer?.isSpot ? <p className="mt-2 text-low text-meta">{copy.create.spotHint}</p> : null}
       <div className="mt-4 flex items-baseline justify-between gap-3 border-line-2 border-t pt-4">
         <span className="text-control text-low">{copy.create.total}</span>
         <Price offer={offer} />

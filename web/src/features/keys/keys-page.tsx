@@ -52,7 +52,13 @@ export function KeysPage() {
       {signedIn && isPending && !isError ? <Skeleton className="h-40 rounded-card" /> : null}
       {rows?.length === 0 ? <EmptyState title={copy.keys.empty} hint={copy.keys.emptyHint} /> : null}
       {rows && rows.length > 0 ? (
-        <DataList label={copy.keys.title} columns={columns} rows={rows} rowKey={({ id }) => id} />
+        <DataList
+          label={copy.keys.title}
+          columns={columns}
+          rows={rows}
+          rowKey={({ id }) => id}
+          wide="(min-width: 1240px)"
+        />
       ) : null}
       {team ? <NewKeyDialog teamId={team.id} open={open} onClose={() => setOpen(false)} /> : null}
     </Page>

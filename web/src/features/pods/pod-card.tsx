@@ -29,13 +29,13 @@ export function PodCard({ pod }: { pod: Pod }) {
       data-status={pod.status}
       className={clsx('card flex h-full flex-col', gone && 'bg-transparent')}
     >
-      <div className="flex items-center gap-3 px-5 pt-4">
+      <div className="flex items-center gap-3 px-4 pt-4 sm:px-5">
         <StatusChip tone={phaseTones[phase]} moving={phase !== 'ready' && phase !== 'deleted'}>
           {copy.pods.status[phase]}
         </StatusChip>
         <Uptime pod={pod} />
       </div>
-      <div className="flex items-end gap-4 px-5 pt-3.5 pb-4">
+      <div className="flex items-end gap-4 px-4 pt-3.5 pb-4 sm:px-5">
         <div className="min-w-0">
           <h2
             id={`pod-${pod.id}`}
@@ -60,11 +60,11 @@ export function PodCard({ pod }: { pod: Pod }) {
           <span className="font-normal text-control text-low">{copy.pods.perHour}</span>
         </p>
       </div>
-      <div className="flex flex-1 flex-col gap-4 border-line-1 border-t px-5 py-4">
+      <div className="flex flex-1 flex-col gap-4 border-line-1 border-t px-4 py-4 sm:px-5">
         <PodAccess pod={pod} />
         <PodNews pod={pod} />
         <AutoRelaunch pod={pod} />
-        <div className="mt-auto flex items-end gap-4">
+        <div className="mt-auto flex items-end gap-3 sm:gap-4">
           <PodFacts pod={pod} />
           <DeleteButton pod={pod} />
         </div>

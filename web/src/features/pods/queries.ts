@@ -6,7 +6,7 @@ import type { CreatePod, Pod } from '@/api/types'
 import { copy } from '@/copy/en'
 import { useSession, useTeam } from '@/features/session/queries'
 import { askedForKey, volumesQuery } from '@/features/volumes/queries'
-import { balanceQuery, transactionsQuery } from '@/features/wallet/queries'
+import { balanceQuery, noticesKey, transactionsQuery } from '@/features/wallet/queries'
 import { newestFirst } from '@/lib/time'
 import { alertToast } from '@/ui/toast'
 import { mutedPods, setChime } from './chime-options'
@@ -42,7 +42,7 @@ const soon = [1_500, 4_000, 10_000]
 /** A lost pod is looked after every 15 s: this is after the next look. */
 const lookedAfter = [1_500, 17_000]
 
-/** Reads pods, volumes and the wallet again shortly after an order or a deletion. */
+/** Reads pods, volumes, the wallet and what is told of it again shortly after an order or a deletion. */
 function followUp(client: QueryClient, teamId: string, delays = soon): void {
   for (const delay of delays) {
     setTimeout(() => {
@@ -50,6 +50,7 @@ function followUp(client: QueryClient, teamId: string, delays = soon): void {
       void client.invalidateQueries({ queryKey: volumesQuery(teamId).queryKey })
       void client.invalidateQueries({ queryKey: balanceQuery(teamId).queryKey })
       void client.invalidateQueries({ queryKey: transactionsQuery(teamId).queryKey })
+      void client.invalidateQueries({ queryKey: noticesKey(teamId) })
     }, delay)
   }
 }

@@ -73,7 +73,9 @@ function Choice({ version, chosen, onChoose }: { version: Version; chosen: boole
       )}
     >
       <span className="flex flex-wrap items-center gap-x-2 text-control">
-        <span className={clsx('font-medium', chosen ? 'text-hi' : 'text-mid')}>
+        <span
+          className={clsx('inline-block font-medium first-letter:uppercase', chosen ? 'text-hi' : 'text-mid')}
+        >
           {formatRelative(version.created_at, now)}
         </span>
         {version.newest ? <Badge tone="ready">{copy.files.newest}</Badge> : null}
