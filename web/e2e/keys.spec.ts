@@ -35,6 +35,20 @@ test('133 a key is a row of name, id, its first 50 characters, its type and Dele
     await expect(card).toContainText(text)
 })
 
+test('the longest type of a key stays in its card', async ({ page, visit, seeds }) => {
+  const type = 'sk-ecdsa-sha2-nistp256@openssh.com'
+  await answer(page, 'get', '/ssh-keys', [aKey({ key_type: type }), aKey({ id: id('5f') })])
+  await visit('/ssh-keys', { as: await seeds.hobby1(), width: 'M' })
+  for (const width of [390, 1000]) {
+    await page.setViewportSize({ width, height: 844 })
+    const inside = await page.getByText(type).evaluate((badge) => {
+      const card = badge.closest('li')?.getBoundingClientRect()
+      return card !== undefined && badge.getBoundingClientRect().right <= card.right
+    })
+    expect(inside, `at ${width} px`).toBe(true)
+  }
+})
+
 test('134 a key needs its public half, and is sent trimmed and named', async ({ page, visit, seeds }) => {
   const as = await seeds.hobby()
   await answer(page, 'get', '/ssh-keys', [])

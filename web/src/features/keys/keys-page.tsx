@@ -101,7 +101,13 @@ const columns: readonly Column<SSHKey>[] = [
       <code className="num wrap-anywhere block text-control text-mid">{shownKey(key.public_key)}</code>
     ),
   },
-  { header: heads.type, width: 'w-[236px]', cell: (key) => <Badge className="num">{key.key_type}</Badge> },
+  {
+    header: heads.type,
+    width: 'w-[236px]',
+    cell: (key) => (
+      <Badge className="num wrap-anywhere h-auto! min-h-5 whitespace-normal!">{key.key_type}</Badge>
+    ),
+  },
   { header: heads.actions, width: 'w-[132px]', cell: (key) => <DeleteKey sshKey={key} /> },
 ]
 
