@@ -21,9 +21,9 @@ import (
 // without a commit.
 func TestKillsAtRandomLoseNoCommit(t *testing.T) {
 	t.Parallel()
-	rounds, seed := 2, uint64(time.Now().UnixNano())
+	people, rounds, seed := 1, 2, uint64(time.Now().UnixNano())
 	if n, err := strconv.Atoi(os.Getenv("HOMEPORT_SIM_ROUNDS")); err == nil {
-		rounds = 20 * n
+		people, rounds = n, 20 // a session ends after a while
 	}
 	if n, err := strconv.ParseUint(os.Getenv("HOMEPORT_SIM_SEED"), 10, 64); err == nil {
 		seed = n
@@ -36,13 +36,6 @@ func TestKillsAtRandomLoseNoCommit(t *testing.T) {
 	s.env = append(s.env, "HOMEPORT_S3_ENDPOINT="+store.Endpoint, "HOMEPORT_S3_BUCKET="+store.Bucket,
 		"HOMEPORT_S3_KEY_ID="+store.KeyID, "HOMEPORT_S3_SECRET="+store.Secret)
 	s.start()
-	u := s.signIn()
-	u.pay("25")
-	u.addKey()
-	v, err := u.CreateVolume(t.Context(), "data")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var kills struct{ node, store, agent, lost, uncommitted int }
 	kill := func() {
 		pause(rnd, 300*time.Millisecond)
@@ -58,53 +51,65 @@ func TestKillsAtRandomLoseNoCommit(t *testing.T) {
 		pause(rnd, 200*time.Millisecond)
 		store.Start()
 	}
-	held, last := "", ""
-	for round := range rounds {
-		offer, key := u.offer("H100_80GB", last), id.New().String()
-		last = offer.Provider
-		made := steady(t, func() (apitype.Pod, error) { return u.createOnce(u.order(offer, v.ID), key) })
-		for range rnd.IntN(3) {
-			kill()
+	voyage := func() {
+		u := s.signIn()
+		u.pay("25")
+		u.addKey()
+		v, err := u.CreateVolume(t.Context(), "data")
+		if err != nil {
+			t.Fatal(err)
 		}
-		p := u.waitForLong(made.ID, "ready", 3*time.Minute)
-		if got := u.run(p, sums); round == 0 {
-			held = got // an empty volume
-		} else if got != held {
-			t.Fatalf("round %d: the pod holds\n%s\ncommitted was\n%s", round, got, held)
-		}
-		u.run(p, changes(rnd))
-		now, before := u.run(p, sums), headOf(t, s, v.ID)
+		held, last := "", ""
+		for round := range rounds {
+			offer, key := u.offer("H100_80GB", last), id.New().String()
+			last = offer.Provider
+			made := steady(t, func() (apitype.Pod, error) { return u.createOnce(u.order(offer, v.ID), key) })
+			for range rnd.IntN(3) {
+				kill()
+			}
+			p := u.waitForLong(made.ID, "ready", 3*time.Minute)
+			if got := u.run(p, sums); round == 0 {
+				held = got // an empty volume
+			} else if got != held {
+				t.Fatalf("round %d: the pod holds\n%s\ncommitted was\n%s", round, got, held)
+			}
+			u.run(p, changes(rnd))
+			now, before := u.run(p, sums), headOf(t, s, v.ID)
 
-		steady(t, func() (struct{}, error) { return struct{}{}, u.DeletePod(t.Context(), p.ID) })
-		dies := false
-		if rnd.IntN(3) == 0 {
-			pause(rnd, 100*time.Millisecond)
-			if dies = tryKillAgent(s, p.ID) == nil; dies { // or it ended by itself
-				kills.agent++
+			steady(t, func() (struct{}, error) { return struct{}{}, u.DeletePod(t.Context(), p.ID) })
+			dies := false
+			if rnd.IntN(3) == 0 {
+				pause(rnd, 100*time.Millisecond)
+				if dies = tryKillAgent(s, p.ID) == nil; dies { // or it ended by itself
+					kills.agent++
+				}
+			}
+			for range rnd.IntN(3) {
+				kill()
+				if headOf(t, s, v.ID) == before {
+					kills.uncommitted++
+				}
+			}
+			u.waitForLong(p.ID, "deleted", 5*time.Minute)
+			switch committed := headOf(t, s, v.ID) != before; {
+			case committed:
+				held = now
+			case dies:
+				kills.lost++
+			default:
+				t.Fatalf("round %d: the last files of pod %s were not committed", round, p.ID)
 			}
 		}
-		for range rnd.IntN(3) {
-			kill()
-			if headOf(t, s, v.ID) == before {
-				kills.uncommitted++
-			}
-		}
-		u.waitForLong(p.ID, "deleted", 5*time.Minute)
-		switch committed := headOf(t, s, v.ID) != before; {
-		case committed:
-			held = now
-		case dies:
-			kills.lost++
-		default:
-			t.Fatalf("round %d: the last files of pod %s were not committed", round, p.ID)
-		}
+	}
+	for range people {
+		voyage()
 	}
 	if got := string(s.command("volume", "damage")); got != "0 damaged objects\n" {
 		t.Errorf("damage: %s", got)
 	}
 	checkNothingLeft(t, s)
-	t.Attr("measured", fmt.Sprintf("%d rounds; kills of the node %d, the store %d, the agent %d, %d of them before the commit of a sync; %d pods whose agent was killed ended without a commit, no other",
-		rounds, kills.node, kills.store, kills.agent, kills.uncommitted+kills.lost, kills.lost))
+	t.Attr("measured", fmt.Sprintf("%d volumes, %d pods each; kills of the node %d, the store %d, the agent %d, %d of them before the commit of a sync; %d pods whose agent was killed ended without a commit, no other",
+		people, rounds, kills.node, kills.store, kills.agent, kills.uncommitted+kills.lost, kills.lost))
 }
 
 // pause waits for a random time below most.
