@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"homeport.dev/homeport/internal/app"
@@ -158,6 +160,33 @@ func ledgerText(r app.LedgerReport) string {
 		text += fmt.Sprintf("\n%-12s %s (team %s): %s", p.Kind, p.Row, p.TeamID, p.Detail)
 	}
 	return text
+}
+
+func podCommand(s *settings) *cobra.Command {
+	var asJSON bool
+	cutOff := &cobra.Command{
+		Use: "cut-off POD", Short: "End a pod's last sync at its last committed snapshot", Args: cobra.ExactArgs(1),
+		Long: "A pod that was deleted, or ran out of money, keeps its machine until its files are synced, for as long as its agent says\n" +
+			"that bytes move. This ends it now: what was not committed is lost. A pod that is in no last sync stays as it is.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			podID, err := uuid.Parse(args[0])
+			if err != nil {
+				return fmt.Errorf("%q is no pod's id", args[0])
+			}
+			return withAdmin(cmd, s, func(ctx context.Context, m *app.Admin) error {
+				status, detail, err := m.CutOffPod(ctx, podID)
+				if err != nil {
+					return err
+				}
+				return result(cmd.OutOrStdout(), asJSON, map[string]string{"status": status, "status_detail": detail},
+					strings.TrimSpace("The pod is "+status+". "+detail))
+			})
+		},
+	}
+	cutOff.Flags().BoolVar(&asJSON, "json", false, "one JSON object")
+	pods := &cobra.Command{Use: "pod", Short: "Pods"}
+	pods.AddCommand(cutOff)
+	return pods
 }
 
 func reaperCommand(s *settings) *cobra.Command {

@@ -41,7 +41,7 @@ func rootCommand() *cobra.Command {
 	root.PersistentFlags().StringVar(&s.state, "state-dir", "", "folder of all state")
 	root.PersistentFlags().StringVar(&s.failing, "failpoint", "", "die at this failpoint (tests)")
 	root.AddCommand(serveCommand(s), checkCommand(s), migrateCommand(s), ledgerCommand(s), volumeCommand(s), sandboxCommand(s),
-		reaperCommand(s), keysCommand(s), failpointsCommand(), sshConfigCommand(s))
+		podCommand(s), reaperCommand(s), keysCommand(s), failpointsCommand(), sshConfigCommand(s))
 	return root
 }
 

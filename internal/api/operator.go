@@ -93,15 +93,16 @@ func operatorStates(f pod.Fleet) apitype.OperatorStates {
 func operatorInstances(o *operator.Overview) apitype.OperatorInstances {
 	return apitype.OperatorInstances{
 		Pods: o.Pods, Open: operatorStates(o.Fleet), TerminatingLong: o.Fleet.TerminatingLong, AmbiguousLong: o.Fleet.AmbiguousLong,
-		WithoutPod: o.Fleet.WithoutPod, Orphans: o.Fleet.Orphans,
+		LastSyncLong: o.Fleet.LastSyncLong,
+		WithoutPod:   o.Fleet.WithoutPod, Orphans: o.Fleet.Orphans,
 		Troubled: listOf(o.Troubled, func(t pod.Troubled) apitype.OperatorTroubled {
 			return apitype.OperatorTroubled{
 				Name: t.Name, Provider: t.Provider, Cloud: t.Cloud, GPUType: t.GPUType, GPUCount: t.GPUCount, State: string(t.State),
-				Since: t.StateWallAt, Tries: t.Tries, Reason: t.Reason, NextAt: t.NextWallAt, PodID: t.PodID.String(),
+				Since: t.SinceWallAt, Tries: t.Tries, Reason: t.Reason, NextAt: t.NextWallAt, PodID: t.PodID.String(),
 				PodStatus: string(t.PodStatus), BurnPerHour: apitype.Decimal(t.Burn.Decimal()),
 			}
 		}).Body,
-		TroubledLeftOut: max(0, o.Fleet.Ambiguous+o.Fleet.TerminatingLong-len(o.Troubled)),
+		TroubledLeftOut: max(0, o.Fleet.Ambiguous+o.Fleet.TerminatingLong+o.Fleet.LastSyncLong-len(o.Troubled)),
 		OrphanList: listOf(o.Orphans, func(m pod.Orphan) apitype.OperatorOrphan {
 			return apitype.OperatorOrphan{Provider: m.Provider, Ref: m.Ref, Name: m.Name, FirstSeenAt: m.FirstSeenWallAt}
 		}).Body,

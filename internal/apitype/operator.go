@@ -73,9 +73,10 @@ type OperatorInstances struct {
 	Open            OperatorStates     `json:"open"`
 	TerminatingLong int                `json:"terminating_long" doc:"For more than 15 minutes."`
 	AmbiguousLong   int                `json:"ambiguous_long" doc:"For more than 5 minutes."`
+	LastSyncLong    int                `json:"last_sync_long" doc:"Running ones whose pod is in its last sync for more than 24 hours."`
 	WithoutPod      int                `json:"without_pod" doc:"Machines that serve no pod any more, and cost."`
 	Orphans         int                `json:"orphans" doc:"Machines with our mark that no open instance owns."`
-	Troubled        []OperatorTroubled `json:"troubled" nullable:"false" doc:"Ambiguous ones, and those that are terminating for more than 15 minutes, the oldest first, 100 at most."`
+	Troubled        []OperatorTroubled `json:"troubled" nullable:"false" doc:"Ambiguous ones, those that are terminating for more than 15 minutes, and those whose pod is in its last sync for more than 24 hours (running), the oldest first, 100 at most."`
 	TroubledLeftOut int                `json:"troubled_left_out"`
 	OrphanList      []OperatorOrphan   `json:"orphan_list" nullable:"false" doc:"The oldest first, 100 at most."`
 	OrphansLeftOut  int                `json:"orphans_left_out"`
@@ -89,8 +90,8 @@ type OperatorTroubled struct {
 	Cloud       string     `json:"cloud" doc:"As users see it."`
 	GPUType     string     `json:"gpu_type"`
 	GPUCount    int        `json:"gpu_count"`
-	State       string     `json:"state" enum:"ambiguous,terminating"`
-	Since       time.Time  `json:"since"`
+	State       string     `json:"state" enum:"ambiguous,running,terminating"`
+	Since       time.Time  `json:"since" doc:"In this state; of a running one: when its last sync began."`
 	Tries       int        `json:"tries"`
 	Reason      string     `json:"reason"`
 	NextAt      *time.Time `json:"next_at,omitempty" doc:"When it is tried again."`

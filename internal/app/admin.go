@@ -74,6 +74,13 @@ func (m *Admin) VolumeRepository(ctx context.Context, volumeID uuid.UUID) (Repos
 // through. It returns since when that was due, nil if it was not.
 func (m *Admin) ArmReaper(ctx context.Context) (*time.Time, error) { return m.app.pods.Arm(ctx) }
 
+// CutOffPod ends a pod's last sync at its last committed snapshot. It returns how
+// the pod is then, and what is said of it.
+func (m *Admin) CutOffPod(ctx context.Context, podID uuid.UUID) (status, detail string, err error) {
+	p, err := m.app.pods.CutOff(ctx, podID)
+	return string(p.Status), p.StatusDetail, err
+}
+
 // Migrations lists the schema's migrations and when each was applied.
 func (m *Admin) Migrations(ctx context.Context) ([]pg.Migration, error) {
 	return pg.MigrationStatus(ctx, m.app.pool)

@@ -144,7 +144,7 @@ func TestAlertRulesNameWhatANodeTells(t *testing.T) {
 	}
 	for _, must := range []string{
 		`provider_breaker_open{reason="failures"}`, `provider_breaker_open{reason="funds"}`, "provider_catalogue_stale", "provider_balance_low",
-		"orphan_machines", "instances_terminating_long", "instances_ambiguous_long", "provider_margin_usd", "offers_negative_margin", "jobs_given_up_day",
+		"orphan_machines", "instances_terminating_long", "instances_ambiguous_long", "instances_last_sync_long", "provider_margin_usd", "offers_negative_margin", "jobs_given_up_day",
 		"jobs_retrying", "ledger_problems", "ledger_imbalance_usd", "ledger_check_age_seconds", "clearing_problems", "volume_damaged_objects",
 		`background_failures_total{loop=~"purge|scrub`, "database_up", "provider_balance_known",
 	} {

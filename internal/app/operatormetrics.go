@@ -37,6 +37,7 @@ var (
 	figInstances   = newFigure("instances", "Open instances.", "provider", "state")
 	figTermLong    = newFigure("instances_terminating_long", "Instances that are ending for more than 15 minutes.", "provider")
 	figAmbLong     = newFigure("instances_ambiguous_long", "Instances of which it is not known for more than 5 minutes whether there is a machine.", "provider")
+	figSyncLong    = newFigure("instances_last_sync_long", "Instances whose pod is in its last sync for more than 24 hours.", "provider")
 	figWithoutPod  = newFigure("instances_without_pod", "Machines that serve no pod any more.", "provider")
 	figOrphans     = newFigure("orphan_machines", "Machines with our mark that no open instance owns.", "provider")
 	figDisarmed    = newFigure("reaper_disarmed", "1 while the database is a restored one, and no orphan is ended.")
@@ -62,7 +63,7 @@ func newOperatorGauges(a *App) operatorGauges { return operatorGauges{a} }
 // Describe names the gauges.
 func (g operatorGauges) Describe(c chan<- *prometheus.Desc) {
 	for _, f := range []figure{
-		figHealth, figStale, figProbe, figBalance, figBalanceAge, figBalanceTold, figBalanceLow, figBurn, figInstances, figTermLong, figAmbLong, figWithoutPod,
+		figHealth, figStale, figProbe, figBalance, figBalanceAge, figBalanceTold, figBalanceLow, figBurn, figInstances, figTermLong, figAmbLong, figSyncLong, figWithoutPod,
 		figOrphans, figDisarmed, figPaid, figUpstream, figMargin, figPaidTime, figMachineTime, figLosing, figRetrying, figGivenUp, figGivenUpDay,
 		figCheckAge, figCheckRows,
 	} {
@@ -133,6 +134,7 @@ func collectProvider(c chan<- prometheus.Metric, p *operator.Provider, now time.
 	}
 	figTermLong.is(c, float64(f.TerminatingLong), p.Name)
 	figAmbLong.is(c, float64(f.AmbiguousLong), p.Name)
+	figSyncLong.is(c, float64(f.LastSyncLong), p.Name)
 	figWithoutPod.is(c, float64(f.WithoutPod), p.Name)
 	figOrphans.is(c, float64(f.Orphans), p.Name)
 }

@@ -193,7 +193,8 @@ func add(a, b pod.Fleet) pod.Fleet {
 	return pod.Fleet{
 		Intent: a.Intent + b.Intent, Ambiguous: a.Ambiguous + b.Ambiguous, Running: a.Running + b.Running, Terminating: a.Terminating + b.Terminating,
 		TerminatingLong: a.TerminatingLong + b.TerminatingLong, AmbiguousLong: a.AmbiguousLong + b.AmbiguousLong,
-		WithoutPod: a.WithoutPod + b.WithoutPod, Burn: a.Burn + b.Burn, Orphans: a.Orphans + b.Orphans,
+		LastSyncLong: a.LastSyncLong + b.LastSyncLong,
+		WithoutPod:   a.WithoutPod + b.WithoutPod, Burn: a.Burn + b.Burn, Orphans: a.Orphans + b.Orphans,
 	}
 }
 

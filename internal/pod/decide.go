@@ -17,7 +17,6 @@ const (
 	doFindLost  action = "find lost" // silence: is the machine gone?
 	doFinish    action = "finish"    // synced: end the machine, free the volume
 	doGiveUp    action = "give up"   // the last sync does not move any more
-	doCutOff    action = "cut off"   // the last sync says that it moves, and does not end
 	doRelaunch  action = "relaunch"  // lost: start it again on another cloud
 )
 
@@ -109,11 +108,6 @@ func decideEnding(p *Pod, in *Instance, now seen, l Limits) (action, time.Durati
 	}
 	if now.still(p.ProgressWallAt) >= l.FinalStall {
 		return doGiveUp, time.Second
-	}
-	// That it moves only the agent says, which belongs to whoever is root in the
-	// pod, and after its paid time a last sync is free.
-	if now.still(p.StatusWallAt) >= l.FinalMost {
-		return doCutOff, time.Second
 	}
 	// An agent in its last sync speaks each second: when it does not, the
 	// provider is asked at once whether the machine is gone (server rule 10).

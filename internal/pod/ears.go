@@ -61,9 +61,7 @@ func (s *Service) seen(wall time.Time) seen {
 // stallLooks is how long nothing moves before the store is looked at.
 const stallLooks = time.Minute
 
-const sqlExcuseStall = `
-update pod set progress_wall_at = $2, status_wall_at = case when status in ('deleting', 'switching_off') then $2 else status_wall_at end
-where id = $1`
+const sqlExcuseStall = `update pod set progress_wall_at = $2 where id = $1`
 
 // excuse keeps a restore or a last sync from being given up while it is our own
 // store that fails: nothing can move then (server rule 10).
@@ -86,9 +84,6 @@ func (s *Service) excuse(ctx context.Context, p *Pod, now seen) error {
 		return fmt.Errorf("excuse the stall of pod %s: %w", p.ID, err)
 	}
 	p.ProgressWallAt = now.wall
-	if p.Status.Ending() {
-		p.StatusWallAt = now.wall
-	}
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"homeport.dev/homeport/internal/agentapi"
+	"homeport.dev/homeport/internal/id"
 	"homeport.dev/homeport/internal/money"
 	"homeport.dev/homeport/internal/pod"
 	"homeport.dev/homeport/internal/provider"
@@ -228,25 +229,51 @@ func TestLastSyncEndsWithoutProgress(t *testing.T) {
 }
 
 // Who is root in a pod can have its agent say that its last sync moves for ever.
-// It ends all the same, and its machine with it.
-func TestALastSyncThatOnlySaysThatItMovesEnds(t *testing.T) {
+// After a day the operator is told, and can end it: its machine ends with it.
+func TestALastSyncThatOnlySaysThatItMovesIsShownAndCutOff(t *testing.T) {
 	t.Parallel()
-	h := newHarbour(t, hearing, func(l *pod.Limits) { l.FinalMost = 2 * time.Hour })
+	h := newHarbour(t, hearing)
 	scope := h.team(team.Pro, 100*money.Dollar)
 	p, a := h.running(scope)
+	if got, err := h.CutOff(t.Context(), p.ID); err != nil || got.Status != pod.Ready {
+		t.Errorf("a pod that runs: %s, %v", got.Status, err)
+	}
 	h.must(h.Delete(t.Context(), scope, p.ID))
-	for i := range 119 {
+	for i := range 2 {
 		h.pass(time.Minute)
 		_, err := a.lease(agentapi.PhaseFinal, int64(i+1))
 		h.must(err)
+		h.is(scope, p, pod.Deleting)
+		if i == 0 {
+			if troubled, err := h.Troubled(t.Context()); err != nil || len(troubled) != 0 {
+				t.Errorf("after a minute: %+v, %v", troubled, err)
+			}
+			_, err = h.pool.Exec(t.Context(), `update pod set status_wall_at = status_wall_at - interval '1 day' where id = $1`, p.ID)
+			h.must(err)
+		}
 	}
-	h.is(scope, p, pod.Deleting)
-	h.pass(2 * time.Minute)
-	if p = h.is(scope, p, pod.Deleted); !strings.Contains(p.StatusDetail, "longer than a day. The volume is as it was synced at ") {
+	troubled, err := h.Troubled(t.Context())
+	h.must(err)
+	if len(troubled) != 1 || troubled[0].PodID != p.ID || troubled[0].State != pod.Running || h.Clock.Wall().Sub(troubled[0].SinceWallAt) < 24*time.Hour {
+		t.Errorf("troubled: %+v", troubled)
+	}
+	if fleets, err := h.Fleets(t.Context()); err != nil || len(fleets) != 1 || fleets[0].LastSyncLong != 1 {
+		t.Errorf("fleets: %+v, %v", fleets, err)
+	}
+	for range 2 { // the second changes nothing
+		if got, err := h.CutOff(t.Context(), p.ID); err != nil || got.Status != pod.Deleted {
+			t.Fatalf("cut off: %s, %v", got.Status, err)
+		}
+	}
+	h.pass(time.Minute)
+	if p = h.is(scope, p, pod.Deleted); !strings.HasPrefix(p.StatusDetail, "The last sync was ended by the operator. The volume is as it was synced at ") {
 		t.Errorf("the end: %q", p.StatusDetail)
 	}
 	if left := h.a.names(); len(left) != 0 || h.volume(scope, p).CurrentlyUsed {
 		t.Errorf("machines left: %q", left)
+	}
+	if _, err := h.CutOff(t.Context(), id.New()); err == nil {
+		t.Error("a pod that there is not was cut off")
 	}
 }
 

@@ -11,11 +11,12 @@ import (
 	"homeport.dev/homeport/internal/money"
 )
 
-// How long a machine may be ending, or nobody may know whether there is one,
-// before the operator has to look; and how many of each are named.
+// How long a machine may be ending, nobody may know whether there is one, or a
+// last sync may say that it moves, before the operator has to look; and how many of each are named.
 const (
 	TerminatesIn = 15 * time.Minute
 	ClearsIn     = 5 * time.Minute
+	LastSyncIn   = 24 * time.Hour
 	fleetList    = 100
 )
 
@@ -24,6 +25,7 @@ type Fleet struct {
 	Provider                                string // key of Deps.Adapters
 	Intent, Ambiguous, Running, Terminating int    // open instances
 	TerminatingLong, AmbiguousLong          int
+	LastSyncLong                            int        // running ones in their pod's last sync
 	WithoutPod                              int        // machines that serve no pod any more
 	Burn                                    money.Rate // of the machines that there are
 	Orphans                                 int        // machines that no open instance owns
@@ -32,6 +34,7 @@ type Fleet struct {
 const sqlListFleets = `
 with open as (
   select i.provider, i.state, i.state_wall_at, i.ref <> '' as made, p.status = 'deleted' or i.attempt < p.attempts as idle,
+         i.state = 'running' and p.status in ('deleting', 'switching_off') and p.status_wall_at < $3 as last_sync_long,
          coalesce((i.offer->>'UpstreamPrice')::bigint + (i.offer->>'DiskGB')::bigint * (i.offer->>'DiskPrice')::bigint, 0) as rate
     from instance i join pod p on p.id = i.pod_id
    where i.state <> 'gone'
@@ -40,12 +43,13 @@ with open as (
          count(*) filter (where state = 'running') as running, count(*) filter (where state = 'terminating') as terminating,
          count(*) filter (where state = 'terminating' and state_wall_at < $1) as terminating_long,
          count(*) filter (where state = 'ambiguous' and state_wall_at < $2) as ambiguous_long,
+         count(*) filter (where last_sync_long) as last_sync_long,
          count(*) filter (where made and idle) as without_pod, coalesce(sum(rate) filter (where made), 0)::bigint as burn
     from open group by provider
 ), orphans as (select provider, count(*) as orphans from orphan group by provider)
 select provider, coalesce(intent, 0) as intent, coalesce(ambiguous, 0) as ambiguous, coalesce(running, 0) as running,
        coalesce(terminating, 0) as terminating, coalesce(terminating_long, 0) as terminating_long,
-       coalesce(ambiguous_long, 0) as ambiguous_long, coalesce(without_pod, 0) as without_pod, coalesce(burn, 0) as burn,
+       coalesce(ambiguous_long, 0) as ambiguous_long, coalesce(last_sync_long, 0) as last_sync_long, coalesce(without_pod, 0) as without_pod, coalesce(burn, 0) as burn,
        coalesce(orphans, 0) as orphans
   from instances full join orphans using (provider)
  order by provider`
@@ -53,7 +57,7 @@ select provider, coalesce(intent, 0) as intent, coalesce(ambiguous, 0) as ambigu
 // Fleets tells what each cloud has of ours; one that has nothing is left out.
 func (s *Service) Fleets(ctx context.Context) ([]Fleet, error) {
 	wall := s.Clock.Wall()
-	rows, _ := s.Pool.Query(ctx, sqlListFleets, wall.Add(-TerminatesIn), wall.Add(-ClearsIn))
+	rows, _ := s.Pool.Query(ctx, sqlListFleets, wall.Add(-TerminatesIn), wall.Add(-ClearsIn), wall.Add(-LastSyncIn))
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[Fleet])
 	if err != nil {
 		return nil, fmt.Errorf("count machines: %w", err)
@@ -62,7 +66,7 @@ func (s *Service) Fleets(ctx context.Context) ([]Fleet, error) {
 }
 
 // A Troubled is an instance whose end, or whose existence, is not known for too
-// long.
+// long, or whose pod's last sync takes too long.
 type Troubled struct {
 	Name        string
 	Provider    string
@@ -70,7 +74,7 @@ type Troubled struct {
 	GPUType     string `db:"gpu_type"`
 	GPUCount    int    `db:"gpu_count"`
 	State       InstanceState
-	StateWallAt time.Time
+	SinceWallAt time.Time // in this state; of a last sync: when it began
 	Tries       int
 	Reason      string
 	NextWallAt  *time.Time
@@ -81,19 +85,23 @@ type Troubled struct {
 
 const sqlListTroubled = `
 select i.name, i.provider, coalesce(i.offer->>'Provider', '') as cloud, coalesce(i.offer->>'GPUType', '') as gpu_type,
-       coalesce((i.offer->>'GPUCount')::integer, 0) as gpu_count, i.state, i.state_wall_at, i.tries, i.reason, i.next_wall_at,
+       coalesce((i.offer->>'GPUCount')::integer, 0) as gpu_count, i.state,
+       case when i.state = 'running' then p.status_wall_at else i.state_wall_at end as since_wall_at, i.tries, i.reason, i.next_wall_at,
        i.pod_id, p.status as pod_status,
        case when i.ref = '' then 0 else
          coalesce((i.offer->>'UpstreamPrice')::bigint + (i.offer->>'DiskGB')::bigint * (i.offer->>'DiskPrice')::bigint, 0) end as burn
   from instance i join pod p on p.id = i.pod_id
- where i.state <> 'gone' and (i.state = 'ambiguous' or i.state = 'terminating' and i.state_wall_at < $1)
- order by i.state_wall_at, i.name
- limit $2`
+ where i.state <> 'gone' and (i.state = 'ambiguous' or i.state = 'terminating' and i.state_wall_at < $1
+       or i.state = 'running' and p.status in ('deleting', 'switching_off') and p.status_wall_at < $2)
+ order by since_wall_at, i.name
+ limit $3`
 
 // Troubled lists the instances of which nobody knows whether there is a machine,
-// and those that are ending for long, the oldest first, 100 at most.
+// those that are ending for long, and those in long last syncs, the oldest first,
+// 100 at most.
 func (s *Service) Troubled(ctx context.Context) ([]Troubled, error) {
-	rows, _ := s.Pool.Query(ctx, sqlListTroubled, s.Clock.Wall().Add(-TerminatesIn), fleetList)
+	wall := s.Clock.Wall()
+	rows, _ := s.Pool.Query(ctx, sqlListTroubled, wall.Add(-TerminatesIn), wall.Add(-LastSyncIn), fleetList)
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[Troubled])
 	if err != nil {
 		return nil, fmt.Errorf("list troubled machines: %w", err)

@@ -174,7 +174,6 @@ type Limits struct {
 	StartingFor                  time.Duration // 20 min, or as long as the cloud needs
 	MountingStall                time.Duration // 30 min without progress
 	FinalStall                   time.Duration // 15 min without progress
-	FinalMost                    time.Duration // 24 h, whatever the agent says of its progress
 	FreeFinals                   int           // 10 last syncs per team and UTC day
 	FinalFree, FinalPaid         time.Duration // 10 min of a last sync; at most 60 min after it
 	PortFirst, PortLast          int           // 20000 to 29999
@@ -214,7 +213,6 @@ func (l Limits) withDefaults() Limits {
 	span(&l.StartingFor, 20*time.Minute)
 	span(&l.MountingStall, 30*time.Minute)
 	span(&l.FinalStall, 15*time.Minute)
-	span(&l.FinalMost, 24*time.Hour)
 	span(&l.FinalFree, 10*time.Minute)
 	span(&l.FinalPaid, time.Hour)
 	span(&l.LaunchFor, time.Minute)

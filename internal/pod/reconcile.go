@@ -99,8 +99,6 @@ func (s *Service) act(ctx context.Context, p *Pod, in *Instance, act action) (bo
 		return false, s.relaunch(ctx, p)
 	case doGiveUp:
 		return true, s.giveUp(ctx, p, "The last sync did not move for too long.")
-	case doCutOff:
-		return true, s.giveUp(ctx, p, "The last sync took longer than a day.")
 	}
 	return false, fmt.Errorf("no such action: %s", act)
 }

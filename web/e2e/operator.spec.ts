@@ -116,12 +116,13 @@ test('what needs a hand comes first, the urgent before the rest, each with a lin
 }) => {
   await stage(page, aBadNight())
   await visit('/operator', { as: await seeds.operator() })
-  const hands = section(page, '9 things need a hand')
+  const hands = section(page, '10 things need a hand')
   await expect(hands.getByRole('listitem')).toHaveText([
     /^NowThe ledger does not add up2 rows wrong, -\$0\.000001 out of balance\. To see each, run: homeport ledger verifySee Books and storage$/,
     /^Now2 machines are orphaned/,
     /^Now1 machine has been ambiguous for more than 5 minutes/,
     /^Now1 machine has been terminating for more than 15 minutes/,
+    /^Now1 pod has been in its last sync for more than a day.*homeport pod cut-off POD/,
     /^NowHyperstack is out of funds: its offers are off sale402 Payment Required/,
     /^NowPrime gives no good catalogue: its offers are hidden/,
     /^NowPrime is short of funds\$310\.00 last 14 h at the present burn\./,
@@ -143,6 +144,8 @@ test('what needs a hand comes first, the urgent before the rest, each with a lin
   await expect(terminating).toContainText('5b0c91d2-aaaa-4aaa-8aaa-000000000004')
   await expect(terminating).toContainText('500 Internal Server Error')
   await expect(machines.getByRole('table', { name: 'Ambiguous' })).toContainText('1x RTX A6000')
+  const lastSyncs = machines.getByRole('table', { name: 'Last sync for more than a day' })
+  await expect(lastSyncs).toContainText('3c77d0aa-aaaa-4aaa-8aaa-000000000006')
 
   const clouds = page.getByRole('table', { name: 'Clouds' })
   const broke = clouds.getByRole('row').filter({ hasText: 'Hyperstack' })
@@ -231,7 +234,7 @@ test('what cannot be read is said, with a way to try again, and does not take th
   await expect(page.getByRole('table', { name: 'Clouds' })).toHaveCount(0)
   await answer(page, 'get', '/operator/overview', aBadNight())
   await alert.getByRole('button', { name: 'Try again' }).click()
-  await expect(page.getByRole('heading', { level: 2, name: '9 things need a hand' })).toBeVisible()
+  await expect(page.getByRole('heading', { level: 2, name: '10 things need a hand' })).toBeVisible()
   await expect(alert).toHaveCount(0)
 })
 
@@ -251,7 +254,7 @@ test('the page reads again by itself, and shows its shape until the first answer
   release()
   await expect(page.getByText('All well')).toBeVisible()
   await page.clock.runFor(31_000)
-  await expect(page.getByRole('heading', { level: 2, name: '9 things need a hand' })).toBeVisible()
+  await expect(page.getByRole('heading', { level: 2, name: '10 things need a hand' })).toBeVisible()
 })
 
 test('at both widths axe finds nothing, and only a table scrolls sideways', async ({

@@ -1167,6 +1167,11 @@ export interface components {
              * @description For more than 5 minutes.
              */
             ambiguous_long: number;
+            /**
+             * Format: int64
+             * @description Running ones whose pod is in its last sync for more than 24 hours.
+             */
+            last_sync_long: number;
             open: components["schemas"]["OperatorStates"];
             /** @description The oldest first, 100 at most. */
             orphan_list: components["schemas"]["OperatorOrphan"][];
@@ -1188,7 +1193,7 @@ export interface components {
              * @description For more than 15 minutes.
              */
             terminating_long: number;
-            /** @description Ambiguous ones, and those that are terminating for more than 15 minutes, the oldest first, 100 at most. */
+            /** @description Ambiguous ones, those that are terminating for more than 15 minutes, and those whose pod is in its last sync for more than 24 hours (running), the oldest first, 100 at most. */
             troubled: components["schemas"]["OperatorTroubled"][];
             /** Format: int64 */
             troubled_left_out: number;
@@ -1520,10 +1525,13 @@ export interface components {
             pod_status: string;
             provider: string;
             reason: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description In this state; of a running one: when its last sync began.
+             */
             since: string;
             /** @enum {string} */
-            state: "ambiguous" | "terminating";
+            state: "ambiguous" | "running" | "terminating";
             /** Format: int64 */
             tries: number;
         };

@@ -55,6 +55,12 @@ export const operator = {
         ? '1 machine has been terminating for more than 15 minutes'
         : `${count} machines have been terminating for more than 15 minutes`,
     terminatingDetail: 'What is not gone yet may be billed. It is tried again by itself.',
+    lastSyncs: (count: number) =>
+      count === 1
+        ? '1 pod has been in its last sync for more than a day'
+        : `${count} pods have been in their last sync for more than a day`,
+    lastSyncsDetail:
+      'Its machine costs us, its team nothing. If the volume does not grow, run: homeport pod cut-off POD',
     ambiguous: (count: number) =>
       count === 1
         ? '1 machine has been ambiguous for more than 5 minutes'
@@ -131,6 +137,7 @@ export const operator = {
     noOrphans: 'No machine is orphaned.',
     terminating: 'Terminating for more than 15 minutes',
     noTerminating: 'No machine is terminating for long.',
+    lastSyncs: 'Last sync for more than a day',
     ambiguous: 'Ambiguous',
     noAmbiguous: 'No machine is ambiguous.',
     unarmed: 'The reaper is not armed: orphans are left alone until somebody runs homeport reaper arm.',

@@ -28,6 +28,7 @@ const well: OperatorOverview = {
     open: { intent: 0, ambiguous: 0, running: 1, terminating: 1 },
     terminating_long: 0,
     ambiguous_long: 0,
+    last_sync_long: 0,
     without_pod: 1,
     orphans: 0,
     troubled: [],
@@ -86,6 +87,7 @@ test('the urgent come first, each with its section', () => {
       orphans: 1,
       ambiguous_long: 2,
       terminating_long: 1,
+      last_sync_long: 1,
       reaper: { armed: false },
     },
     jobs: {
@@ -137,6 +139,12 @@ test('the urgent come first, each with its section', () => {
       true,
       '1 machine has been terminating for more than 15 minutes',
       'What is not gone yet may be billed. It is tried again by itself.',
+    ],
+    [
+      'machines',
+      true,
+      '1 pod has been in its last sync for more than a day',
+      'Its machine costs us, its team nothing. If the volume does not grow, run: homeport pod cut-off POD',
     ],
     ['jobs', true, '1 job was given up in the last 24 hours', 'mail.send 1'],
     ['books', false, 'The nightly check of the ledger is late', ''],

@@ -54,6 +54,7 @@ function machineAlerts({ instances }: OperatorOverview): Alert[] {
   if (instances.ambiguous_long > 0) add(texts.ambiguous(instances.ambiguous_long), texts.ambiguousDetail)
   if (instances.terminating_long > 0)
     add(texts.terminating(instances.terminating_long), texts.terminatingDetail)
+  if (instances.last_sync_long > 0) add(texts.lastSyncs(instances.last_sync_long), texts.lastSyncsDetail)
   return alerts
 }
 

@@ -86,6 +86,7 @@ export function Machines({ instances }: { instances: OperatorOverview['instances
   const { orphan_list: orphans, troubled, reaper } = instances
   const terminating = troubled.filter(({ state }) => state === 'terminating')
   const ambiguous = troubled.filter(({ state }) => state === 'ambiguous')
+  const lastSyncs = troubled.filter(({ state }) => state === 'running')
   const lists = [orphans, terminating, ambiguous]
   const nothing = [texts.noOrphans, texts.noTerminating, texts.noAmbiguous]
   return (
@@ -115,6 +116,7 @@ export function Machines({ instances }: { instances: OperatorOverview['instances
       ) : null}
       <Troubled title={texts.terminating} machines={terminating} />
       <Troubled title={texts.ambiguous} machines={ambiguous} />
+      <Troubled title={texts.lastSyncs} machines={lastSyncs} />
       <LeftOut count={instances.troubled_left_out} />
       <Nothing texts={nothing.filter((_, index) => lists[index]?.length === 0)} />
     </Section>
