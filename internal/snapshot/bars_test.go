@@ -280,7 +280,6 @@ func barsLarge(t *testing.T, tb *table, b *bench, rounds int) {
 	slices.Sort(perCore)
 	speed := perCore[len(perCore)/2]
 	tb.figure("7 restore C, per CPU second", "", fmt.Sprintf(">= %.0f MB %s SHA-NI", least, with), fmt.Sprintf("%.0f MB", speed), speed >= least)
-	barForeground(t, tb, b, min(rounds, timesEach))
 	added := shift(t, filepath.Join(b.root, "0"))
 	_, sent := b.sync("C shifted")
 	ratio := float64(sent) / float64(added)

@@ -42,20 +42,26 @@ func TestSpin(t *testing.T) {
 	jobs.Wait()
 }
 
-// barForeground measures a job on every core, alone and beside a background
-// sync of C. The store takes all and costs nothing: it is on another machine.
-func barForeground(t *testing.T, tb *table, b *bench, rounds int) {
-	t.Helper()
+// TestForeground measures a job on every core, alone and beside a background sync
+// of C. The store takes all and costs nothing: it is on another machine.
+func TestForeground(t *testing.T) {
+	const pairs = 9 // a job of seconds is as fast as the host of this machine lets it be
+	scale := scaled(t)
+	tmp := t.TempDir()
+	root := filepath.Join(tmp, "c")
+	must(t, os.Mkdir(root, 0o755))
+	for i := range 2 {
+		randomFile(t, filepath.Join(root, fmt.Sprint(i)), int64(1e9*scale), uint64(i))
+	}
+	b := newBench(t, root, tmp)
+	var tb table
 	_, size := du(t, b.root)
 	job := func(name string) cost {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestSpin$")
 		cmd.Env = append(os.Environ(), spinEnv+"="+strconv.FormatInt(max(size>>20, 1), 10))
 		return measure(t, name, cmd)
 	}
-	head, indexes := b.v.head, b.v.indexes
-	b.v.head, b.v.indexes = nil, nil // all is new to these syncs
-	defer func() { b.v.head, b.v.indexes = head, indexes }()
-	for i := range rounds {
+	for i := range pairs {
 		alone := job("a job alone")
 		ctx, cancel := context.WithCancel(t.Context())
 		other := b.command(ctx, benchOrder{order: order{Root: b.root, State: filepath.Join(b.tmp, fmt.Sprint("apart", i))}, Nowhere: true})
@@ -78,6 +84,7 @@ func barForeground(t *testing.T, tb *table, b *bench, rounds int) {
 		beside.cpu = 0 // the job takes the same, however long it is kept waiting
 		tb.pair(fmt.Sprintf("20 a job on all %d cores beside a background sync of C / the job alone", runtime.NumCPU()), "<= 1.05", 1.05, beside, alone)
 	}
+	tb.print(t)
 }
 
 // barsRemote measures against a real S3 service, beside rclone, which keeps
