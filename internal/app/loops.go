@@ -130,15 +130,26 @@ func (a *App) always() []loop {
 		{"unpaid plans", time.Minute, a.payments.FollowGraces},
 		{"ended plans", time.Minute, a.payments.FollowEndings},
 		{"snapshots", 10 * time.Second, a.volumes.PublishDue},
-		{"purge", time.Minute, a.meter.PurgeSweep},
+		{"purge", time.Minute, a.timely(a.meter.PurgeSweep)},
 		{"volume keys", time.Minute, a.volumes.LockDue},
 		{"locked volumes", 2 * time.Second, a.volumes.FollowLocks},
 		{"staged snapshots", time.Hour, a.volumes.SweepStaging},
-		{"collection", time.Minute, a.volumes.CollectDue},
-		{"garbage", 10 * time.Minute, a.volumes.SweepGarbage},
+		{"collection", time.Minute, a.timely(a.volumes.CollectDue)},
+		{"garbage", 10 * time.Minute, a.timely(a.volumes.SweepGarbage)},
 		{"scrub", 10 * time.Minute, a.volumes.ScrubDue},
 		{"answers", time.Hour, a.forgetAnswers},
 		{"sign-in", 5 * time.Minute, a.auth.Sweep},
+	}
+}
+
+// timely has a pass that takes things away for good go by the database's clock as
+// it is now: this machine's may have jumped since it was followed last.
+func (a *App) timely(pass func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := a.followClock(ctx); err != nil {
+			return err
+		}
+		return pass(ctx)
 	}
 }
 
